@@ -1,0 +1,59 @@
+"""dragoman: the Agent2Agent (A2A) protocol for Python.
+
+What users need is here; types of the protocol are in :mod:`dragoman.model`, errors in :mod:`dragoman.errors`.
+"""
+
+from dragoman.client import Client, Reconnect, Result, connect
+from dragoman.errors import A2AError, ClientError, DragomanError
+from dragoman.model import (
+    AgentCard,
+    AgentSkill,
+    Artifact,
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
+from dragoman.protocol.extensions import RESUMABLE_STREAMS
+from dragoman.runtime import Limits
+from dragoman.server import Agent, Answer, App, Context, Fail, Reject, Reply, app
+from dragoman.stores import MemoryStore, open_store
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "RESUMABLE_STREAMS",
+    "A2AError",
+    "Agent",
+    "AgentCard",
+    "AgentSkill",
+    "Answer",
+    "App",
+    "Artifact",
+    "Client",
+    "ClientError",
+    "Context",
+    "DragomanError",
+    "Fail",
+    "Limits",
+    "MemoryStore",
+    "Message",
+    "Part",
+    "Reconnect",
+    "Reject",
+    "Reply",
+    "Result",
+    "Role",
+    "Task",
+    "TaskArtifactUpdateEvent",
+    "TaskState",
+    "TaskStatus",
+    "TaskStatusUpdateEvent",
+    "app",
+    "connect",
+    "open_store",
+]

@@ -1,0 +1,5 @@
+"""``python -m dragoman``."""
+
+from dragoman.cli import main
+
+main()

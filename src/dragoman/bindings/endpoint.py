@@ -1,0 +1,187 @@
+"""The endpoint: an ASGI application that serves JSON-RPC, HTTP+JSON, the card and the health of one agent.
+
+Below its mount point: ``POST /`` is JSON-RPC, ``/.well-known/agent-card.json`` the public card, ``/health`` for
+load balancers, and everything else HTTP+JSON. It runs over any :class:`~dragoman.ports.operations.Operations`:
+the runtime, a proxy, an interceptor. Every answer is a protocol answer, also where nothing of the protocol was
+asked for.
+
+Spec: §9, §11, JRPC-01, JRPC-05, HTTP-01, HTTP-10, AMB-09, AMB-10, AMB-35, AMB-88, AUTH-05, SEC-03.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from dragoman.bindings import jsonrpc, rest
+from dragoman.bindings.codec import JSON, Call
+from dragoman.bindings.cors import Cors
+from dragoman.bindings.exchange import Exchange
+from dragoman.bindings.failure import as_protocol_error
+from dragoman.bindings.routes import match_route
+from dragoman.bindings.settings import EndpointSettings
+from dragoman.bindings.streaming import StreamPump
+from dragoman.bindings.waiting import while_connected
+from dragoman.bindings.wellknown import ALLOW, CARD_PATH, HEALTH_PATH, CardResource, serve_health
+from dragoman.errors import A2AError, ConfigurationError, MethodNotAllowedError
+from dragoman.http.asgi import ClientGoneError, Header, Receive, Scope, Send
+from dragoman.http.sse import SseFraming
+from dragoman.model import AgentCard
+from dragoman.ports.operations import ANONYMOUS, CallContext, Caller, Operations
+
+#: Seconds after which a call that is still pending looks whether its client is there.
+_PATIENCE = 5.0
+
+_RPC_ALLOW = "OPTIONS, POST"
+_HSTS: Header = (b"strict-transport-security", b"max-age=31536000")
+
+
+class Endpoint:
+    """An ASGI 3 application for ``http`` scopes.
+
+    * ``operations``: what it serves;
+    * ``card``: builds the public card for a base URL; is called once for each, and must not change what is shared;
+    * ``settings``: see :class:`~dragoman.bindings.settings.EndpointSettings`.
+
+    Requests may run together without limit. A cancelled request lets go of its call or stream. ``lifespan`` is
+    the business of whoever mounts it: that scope is refused with ConfigurationError.
+    """
+
+    def __init__(
+        self,
+        operations: Operations,
+        *,
+        card: Callable[[str], AgentCard],
+        settings: EndpointSettings | None = None,
+    ) -> None:
+        self._operations = operations
+        self._settings = settings = settings or EndpointSettings()
+        self._card = CardResource(card, settings.public_url, settings.card_max_age)
+        self._cors = Cors(settings.cors) if settings.cors else None
+        self._extra: tuple[Header, ...] = (_HSTS,) if settings.sends_hsts else ()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await _refuse_scope(scope, receive, send)
+            return
+        exchange = Exchange(scope, receive, send, self._extra)
+        try:
+            await self._serve(exchange)
+        except ClientGoneError:
+            return
+        except Exception as error:
+            if not exchange.started:
+                await exchange.refuse(as_protocol_error(error, f"{exchange.method} {exchange.path[:200]}"))
+            elif not isinstance(error, OSError):  # which is how servers tell of a lost connection
+                raise
+
+    async def _serve(self, exchange: Exchange) -> None:
+        if self._cors is not None:
+            exchange.extra += self._cors.headers(exchange.raw_header(b"origin"), preflight=exchange.method == "OPTIONS")
+        path = exchange.path
+        if exchange.method == "OPTIONS":
+            await exchange.answer_empty(204, ((b"allow", _allowed(path).encode()),))
+        elif path in ("/", ""):
+            await self._serve_rpc(exchange)
+        elif path == CARD_PATH:
+            await self._card.serve(exchange)
+        elif path == HEALTH_PATH:
+            await serve_health(exchange, self._settings.healthy)
+        else:
+            await self._serve_rest(exchange)
+
+    async def _serve_rpc(self, exchange: Exchange) -> None:
+        if exchange.method != "POST":
+            raise MethodNotAllowedError(metadata={"allow": _RPC_ALLOW})
+        exchange.content_type = JSON
+        exchange.encode_error = partial(jsonrpc.encode_error, jsonrpc.NULL)
+        caller = await self._identify(exchange)
+        body = await exchange.read_body(self._settings.max_body_bytes)
+        try:
+            envelope = jsonrpc.decode_envelope(body)
+        except A2AError:
+            exchange.encode_error = partial(jsonrpc.encode_error, jsonrpc.read_id(body))
+            raise
+        exchange.encode_error = partial(jsonrpc.encode_error, bytes(envelope.id))
+        context = self._open_context(exchange, caller)
+        call = jsonrpc.decode_params(envelope)
+        if call.op.streaming:
+            encode_error = partial(jsonrpc.encode_stream_error, call)
+            await self._stream(exchange, call, context, jsonrpc.stream_framing(call), encode_error)
+        else:
+            response = await self._call(exchange, call, context)
+            await exchange.answer(200, jsonrpc.encode_result(call, response))
+
+    async def _serve_rest(self, exchange: Exchange) -> None:
+        exchange.content_type = rest.response_type(exchange.header(b"accept"))
+        method = exchange.method
+        route = match_route(method, exchange.path)
+        caller = await self._identify(exchange)
+        context = self._open_context(exchange, caller)
+        rest.check_content_type(method, exchange.header(b"content-type"))
+        takes_body = rest.takes_body(route.op, method)
+        body = await exchange.read_body(self._settings.max_body_bytes) if takes_body else b""
+        call = rest.decode_request(route, method, exchange.query, body)
+        if call.op.streaming:
+            encode_error = partial(rest.encode_stream_error, call)
+            await self._stream(exchange, call, context, rest.stream_framing(call), encode_error)
+        else:
+            response = await self._call(exchange, call, context)
+            await exchange.answer(200, rest.encode_result(call, response))
+
+    async def _identify(self, exchange: Exchange) -> Caller:
+        identify = self._settings.identify
+        return ANONYMOUS if identify is None else await identify(exchange.scope)
+
+    def _open_context(self, exchange: Exchange, caller: Caller) -> CallContext:
+        context = exchange.open_context(caller)
+        if self._settings.check_version is not None:
+            self._settings.check_version(context.version)
+        return context
+
+    async def _call(self, exchange: Exchange, call: Call, context: CallContext) -> msgspec.Struct:
+        pending = self._operations.call(call.op, call.request, context)
+        return await while_connected(exchange.receive, pending, patience=_PATIENCE)
+
+    async def _stream(
+        self,
+        exchange: Exchange,
+        call: Call,
+        context: CallContext,
+        framing: SseFraming,
+        encode_error: Callable[[A2AError], bytes],
+    ) -> None:
+        """Open the stream, so that an early error is a plain answer (Spec: AMB-09), then carry it over."""
+        stream = await self._operations.stream(call.op, call.request, context)
+        pump = StreamPump(
+            exchange,
+            stream,
+            framing,
+            encode_error,
+            heartbeat=self._settings.heartbeat,
+            stall_timeout=self._settings.stall_timeout,
+        )
+        await pump.run()
+
+
+def _allowed(path: str) -> str:
+    """The methods of a path, for ``Allow``. Raises MethodNotFoundError."""
+    if path in ("/", ""):
+        return _RPC_ALLOW
+    if path in (CARD_PATH, HEALTH_PATH):
+        return ALLOW
+    try:
+        match_route("OPTIONS", path)
+    except MethodNotAllowedError as error:
+        return error.metadata["allow"]
+    return ""
+
+
+async def _refuse_scope(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] != "websocket":
+        raise ConfigurationError(f"the endpoint serves http, not {scope['type']}")
+    await receive()
+    await send({"type": "websocket.close", "code": 1000})

@@ -1,0 +1,35 @@
+"""Call agents: connect, send, stream, run."""
+
+from dragoman.client.assemble import Assembly
+from dragoman.client.client import Client
+from dragoman.client.connection import Connection, connect, fetch_card
+from dragoman.client.content import SendOptions
+from dragoman.client.conversation import Conversation
+from dragoman.client.discovery import CardCache, FetchedCard
+from dragoman.client.in_process import InProcess
+from dragoman.client.progress import StreamEvent
+from dragoman.client.reconnect import Reconnect
+from dragoman.client.result import Result
+from dragoman.client.running import Poll
+from dragoman.client.settings import CallOptions, Interceptor
+from dragoman.client.streams import ClientStream
+
+__all__ = [
+    "Assembly",
+    "CallOptions",
+    "CardCache",
+    "Client",
+    "ClientStream",
+    "Connection",
+    "Conversation",
+    "FetchedCard",
+    "InProcess",
+    "Interceptor",
+    "Poll",
+    "Reconnect",
+    "Result",
+    "SendOptions",
+    "StreamEvent",
+    "connect",
+    "fetch_card",
+]

@@ -1,0 +1,290 @@
+"""Connect to an agent: from what names it to a client that is ready.
+
+Spec: §8.2, §8.3.2, CARD-03, CARD-09 to CARD-12, TEN-02, VER-10, VER-11, AMB-74, B127, B135, B137.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import httpx2
+import msgspec
+
+from dragoman.bindings import jsonrpc, rest
+from dragoman.bindings.codec import ClientCodec
+from dragoman.client.calls import Calls
+from dragoman.client.cards import BINDINGS, HTTP_JSON, JSON_RPC, card_from_value, check_interface, select_interfaces
+from dragoman.client.client import Client
+from dragoman.client.discovery import CardCache, CardFetcher, FetchedCard, as_file, read_card_file
+from dragoman.client.http_transport import HttpTransport
+from dragoman.client.in_process import InProcess
+from dragoman.client.interfaces import InterfaceChain
+from dragoman.client.reconnect import Reconnect
+from dragoman.client.running import Poll
+from dragoman.client.settings import ClientSettings, Interceptor
+from dragoman.errors import ConfigurationError, OutboundUrlError
+from dragoman.http.client import CONNECT_TIMEOUT, HttpClient
+from dragoman.model import AgentCapabilities, AgentCard, AgentInterface
+from dragoman.ports.clock import Clock, SystemClock
+from dragoman.ports.operations import CURRENT_VERSION, HasLocalAgent, LocalAgent, Operations
+
+Target = str | os.PathLike[str] | Mapping[str, Any] | AgentCard | AgentInterface | HasLocalAgent | LocalAgent
+"""What names an agent."""
+
+_CODECS: dict[str, ClientCodec] = {JSON_RPC: jsonrpc, HTTP_JSON: rest}
+_LOCAL = AgentInterface(url="", protocol_binding="", protocol_version=CURRENT_VERSION)
+
+
+class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a connection uses HTTP. See :func:`connect`."""
+
+    client: httpx2.AsyncClient | None = None
+    bindings: Sequence[str] = BINDINGS
+    interface: AgentInterface | None = None
+    card_headers: Mapping[str, str] = {}
+    cache: CardCache | None = None
+    connect_timeout: float = CONNECT_TIMEOUT
+    allow_private: bool = True
+    subscribe_verb: str | None = None
+
+
+def connect(
+    target: Target,
+    *,
+    bindings: Sequence[str] = BINDINGS,
+    interface: AgentInterface | None = None,
+    headers: Mapping[str, str] | None = None,
+    card_headers: Mapping[str, str] | None = None,
+    extensions: Sequence[str] = (),
+    timeout: float | None = 60.0,
+    idle_timeout: float | None = 300.0,
+    connect_timeout: float = CONNECT_TIMEOUT,
+    http: httpx2.AsyncClient | None = None,
+    allow_private: bool = True,
+    interceptors: Sequence[Interceptor] = (),
+    cache: CardCache | None = None,
+    reconnect: Reconnect | None = None,
+    poll: Poll | None = None,
+    check_capabilities: bool = True,
+    subscribe_verb: str | None = None,
+    clock: Clock | None = None,
+) -> Connection:
+    """Connect to an agent: ``async with connect("https://agent.example") as client``.
+
+    ``target`` is one of
+
+    * an address: of the card itself, or of the agent (its card is then looked for below the path and at the root of the
+      host, also under the name that old servers use);
+    * a file with a card (path or ``file:`` address), a card as a dict or AgentCard;
+    * an AgentInterface: no card, call exactly this (what the agent offers is then not checked);
+    * an agent of this process, such as :class:`dragoman.Agent`: no socket is used. It is started, and stopped at
+      the end; a LocalAgent is started, and stopped by whoever made it.
+
+    ``bindings`` are those to be spoken; the card's order decides among them (Spec: CARD-09). ``interface`` is used
+    instead of those the card names. ``headers`` and ``extensions`` go with every call, ``card_headers`` with
+    requests for the card only.
+
+    ``timeout`` (seconds, None: no limit) bounds a unary call as a whole, but a ``send`` that waits for the task has
+    no limit unless it names one; ``idle_timeout`` is how long a stream may be silent; ``connect_timeout`` bounds
+    the making of a connection.
+
+    ``http`` is an httpx2 client to use and not to close: for proxies, TLS, authentication. ``allow_private=False``
+    calls public addresses only and reads no files, for targets that are not trusted (Spec: AMB-71).
+    ``interceptors`` wrap the client's Operations, the first one outermost. ``cache`` keeps cards between
+    connections. ``reconnect`` and ``poll`` say how tasks are followed. ``subscribe_verb`` fixes the verb of
+    ``:subscribe`` on HTTP+JSON (Spec: AMB-88). ``clock`` makes message ids.
+
+    Entering raises CardError, UnauthenticatedError or PermissionDeniedError (the card needs credentials),
+    OutboundUrlError, ConnectError, RequestTimeoutError, ConnectionLostError; ConfigurationError for a binding that
+    is not known.
+    """
+    settings = ClientSettings(
+        timeout=timeout,
+        idle_timeout=idle_timeout,
+        headers=dict(headers or {}),
+        extensions=tuple(extensions),
+        reconnect=reconnect or Reconnect(),
+        poll=poll or Poll(),
+        check_capabilities=check_capabilities and not isinstance(target, AgentInterface),
+        clock=clock or SystemClock(),
+    )
+    http_settings = HttpSettings(
+        client=http,
+        bindings=_known(bindings),
+        interface=interface,
+        card_headers=dict(card_headers or {}),
+        cache=cache,
+        connect_timeout=connect_timeout,
+        allow_private=allow_private,
+        subscribe_verb=subscribe_verb,
+    )
+    return Connection(target, settings, http_settings, tuple(interceptors))
+
+
+def _known(bindings: Sequence[str]) -> tuple[str, ...]:
+    unknown = [binding for binding in bindings if binding not in _CODECS]
+    if unknown or not bindings:
+        raise ConfigurationError(f"bindings: {', '.join(unknown) or 'none'}; allowed are {', '.join(_CODECS)}")
+    return tuple(bindings)
+
+
+class Connection:
+    """A connection to be opened: by ``async with``, or by :meth:`open`. Made by :func:`connect`; opens once."""
+
+    def __init__(
+        self, target: Target, settings: ClientSettings, http: HttpSettings, interceptors: tuple[Interceptor, ...]
+    ) -> None:
+        self._target = target
+        self._settings = settings
+        self._http = http
+        self._interceptors = interceptors
+        self._stack = AsyncExitStack()
+
+    async def open(self) -> Client:
+        """Open it. The caller owes an :meth:`aclose`."""
+        return await self.__aenter__()
+
+    async def aclose(self) -> None:
+        """Close it, and the streams that are open. Safe to call twice."""
+        await self._stack.aclose()
+
+    async def __aenter__(self) -> Client:
+        async with AsyncExitStack() as stack:
+            client = await self._open(stack)
+            self._stack = stack.pop_all()
+        return client
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def _open(self, stack: AsyncExitStack) -> Client:
+        local = _as_local(self._target)
+        if local is not None:
+            return await self._open_local(local, stack)
+        http = HttpClient(
+            self._http.client,
+            connect_timeout=self._http.connect_timeout,
+            allow_private=self._http.allow_private,
+        )
+        stack.push_async_callback(http.aclose)
+        fetched = await self._card(http)
+        chain = self._chain(http, fetched)
+        return self._client(chain, fetched.card, stack, lambda: chain.interface)
+
+    async def _open_local(self, local: LocalAgent, stack: AsyncExitStack) -> Client:
+        if isinstance(self._target, HasLocalAgent):
+            stack.push_async_callback(local.stop)
+        card = await local.start()
+        interface = card.supported_interfaces[0] if card.supported_interfaces else _LOCAL
+        return self._client(InProcess(local.operations), card, stack, lambda: interface)
+
+    def _client(
+        self, operations: Operations, card: AgentCard, stack: AsyncExitStack, interface: Callable[[], AgentInterface]
+    ) -> Client:
+        for intercept in reversed(self._interceptors):
+            operations = intercept(operations)
+        calls = Calls(operations, card, self._settings)
+        stack.push_async_callback(calls.aclose)
+        return Client(calls, interface)
+
+    async def _card(self, http: HttpClient) -> FetchedCard:
+        """The card of a target that is not in this process."""
+        target = self._target
+        if isinstance(target, AgentInterface):
+            return _ready_card(_card_of_interface(target))
+        if isinstance(target, AgentCard):
+            return _ready_card(target)
+        if isinstance(target, Mapping):
+            return _ready_card(card_from_value(dict(target), "the card given"))
+        assert isinstance(target, str | os.PathLike)
+        return await find_card(target, http=http, settings=self._http)
+
+    def _chain(self, http: HttpClient, fetched: FetchedCard) -> InterfaceChain:
+        interfaces = self._interfaces(fetched)
+        return InterfaceChain(
+            [
+                (
+                    interface,
+                    HttpTransport(
+                        http,
+                        _CODECS[interface.protocol_binding],
+                        interface,
+                        idle=self._settings.idle_timeout,
+                        subscribe_verb=self._http.subscribe_verb,
+                    ),
+                )
+                for interface in interfaces
+            ]
+        )
+
+    def _interfaces(self, fetched: FetchedCard) -> list[AgentInterface]:
+        chosen = self._http.interface
+        if chosen is None:
+            return select_interfaces(fetched.card, self._http.bindings, card_url=fetched.url)
+        _known([chosen.protocol_binding])
+        check_interface(chosen, card_url=chosen.url)
+        return [chosen]
+
+
+async def find_card(target: str | os.PathLike[str], *, http: HttpClient, settings: HttpSettings) -> FetchedCard:
+    """The card of an address or file."""
+    file = as_file(target) if isinstance(target, str) else Path(target)
+    if file is None:
+        fetcher = CardFetcher(http, headers=settings.card_headers, cache=settings.cache)
+        return await fetcher.find(str(target))
+    if not settings.allow_private:
+        raise OutboundUrlError("A file is no target when only public addresses are allowed")
+    return await read_card_file(file)
+
+
+async def fetch_card(
+    target: str | os.PathLike[str],
+    *,
+    headers: Mapping[str, str] | None = None,
+    http: httpx2.AsyncClient | None = None,
+    cache: CardCache | None = None,
+    connect_timeout: float = CONNECT_TIMEOUT,
+    allow_private: bool = True,
+) -> FetchedCard:
+    """Find and read a card without connecting to the agent. Arguments and errors are those of :func:`connect`."""
+    settings = HttpSettings(card_headers=dict(headers or {}), cache=cache, allow_private=allow_private)
+    client = HttpClient(http, connect_timeout=connect_timeout, allow_private=allow_private)
+    try:
+        return await find_card(target, http=client, settings=settings)
+    finally:
+        await client.aclose()
+
+
+def _as_local(target: Target) -> LocalAgent | None:
+    if isinstance(target, HasLocalAgent):
+        return target.local_agent()
+    if isinstance(target, str | os.PathLike | Mapping | msgspec.Struct):
+        return None
+    # By the class, since asking the object itself would run its properties before it is started.
+    if not (hasattr(type(target), "start") and hasattr(type(target), "operations")):
+        raise TypeError(f"{type(target).__name__} names no agent: give an address, a file, a card or an agent")
+    return target
+
+
+def _ready_card(card: AgentCard) -> FetchedCard:
+    return FetchedCard(card=card, url="", json=b"")
+
+
+def _card_of_interface(interface: AgentInterface) -> AgentCard:
+    return AgentCard(
+        name="",
+        description="",
+        supported_interfaces=[interface],
+        version="",
+        capabilities=AgentCapabilities(),
+        default_input_modes=[],
+        default_output_modes=[],
+        skills=[],
+    )

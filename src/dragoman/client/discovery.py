@@ -1,0 +1,273 @@
+"""Find and fetch agent cards.
+
+Where a card may be (AMB-74): a full address is taken as it is; below an address with a path, then at the root of its
+host; the names of old servers after that. A fetch has limits of time and size, follows redirects inside one origin
+only (and from http to https on the same host), and its errors never quote what was fetched.
+
+Spec: §8.2, §8.6.2, CARD-03, CARD-18, CARD-22 to CARD-24, AMB-74, AMB-75.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import msgspec
+
+from dragoman.client.caching import Freshness, read_freshness
+from dragoman.client.cards import NotJsonError, read_card
+from dragoman.errors import (
+    CardError,
+    ErrorOrigin,
+    InvalidAgentResponseError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
+from dragoman.http.client import Answer, HttpClient
+from dragoman.http.guard import is_loopback_host, parse_target, shown
+from dragoman.model import AgentCard
+
+WELL_KNOWN = "/.well-known/agent-card.json"
+OLD_WELL_KNOWN = "/.well-known/agent.json"
+MAX_CARD_BYTES = 1024 * 1024
+CARD_TIMEOUT = 30.0
+
+_MAX_REDIRECTS = 5
+_REDIRECTS = (301, 302, 303, 307, 308)
+_NOT_HERE = (404, 405, 410)
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+class FetchedCard(msgspec.Struct, frozen=True, kw_only=True):
+    """A card, where it came from, and the JSON text it was read from (for signatures and validation)."""
+
+    card: AgentCard
+    url: str
+    json: bytes
+
+
+class _Kept(msgspec.Struct, kw_only=True):
+    fetched: FetchedCard
+    freshness: Freshness
+    until: float
+
+
+class CardCache:
+    """Keeps fetched cards as their HTTP headers allow, in memory; may be shared by all connections of a process.
+
+    ``default_seconds`` is how long a card without caching headers is used (default 60), ``max_cards`` how many are
+    kept (default 256, the oldest goes first). ``now`` is a clock in seconds.
+    """
+
+    def __init__(
+        self, *, default_seconds: float = 60.0, max_cards: int = 256, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._default_seconds = default_seconds
+        self._max_cards = max_cards
+        self._now = now
+        self._kept: dict[str, _Kept] = {}
+
+    def fresh(self, key: str) -> FetchedCard | None:
+        """The card under a key, if it may be used without asking."""
+        kept = self._kept.get(key)
+        return kept.fetched if kept is not None and self._now() < kept.until else None
+
+    def conditions(self, key: str) -> dict[str, str]:
+        """Headers that ask whether the card kept under a key is still the same. Spec: CARD-23."""
+        kept = self._kept.get(key)
+        if kept is None:
+            return {}
+        if kept.freshness.etag:
+            return {"if-none-match": kept.freshness.etag}
+        return {"if-modified-since": kept.freshness.last_modified} if kept.freshness.last_modified else {}
+
+    def keep(self, key: str, fetched: FetchedCard, headers: Mapping[str, str]) -> FetchedCard:
+        """Keep a card as far as the headers of its answer allow."""
+        freshness = read_freshness(headers, self._default_seconds)
+        self._kept.pop(key, None)
+        if freshness.storable:
+            while len(self._kept) >= self._max_cards:
+                del self._kept[next(iter(self._kept))]
+            until = self._now() + freshness.seconds
+            self._kept[key] = _Kept(fetched=fetched, freshness=freshness, until=until)
+        return fetched
+
+    def confirm(self, key: str, headers: Mapping[str, str]) -> FetchedCard | None:
+        """Note that the card under a key is unchanged (304), and return it."""
+        kept = self._kept.get(key)
+        if kept is None:
+            return None
+        validators = {"etag": kept.freshness.etag, "last-modified": kept.freshness.last_modified}
+        return self.keep(key, kept.fetched, {**{k: v for k, v in validators.items() if v}, **headers})
+
+
+def card_urls(target: str) -> list[str]:
+    """Where to look for the card of a target, in order. A host without a scheme gets one: https, or http for this
+    machine.
+
+    Raises OutboundUrlError for what is no http(s) address. Spec: AMB-74.
+    """
+    url = target if "://" in target else f"{_guess_scheme(target)}://{target}"
+    parsed = parse_target(url)
+    split = urlsplit(url)
+    path = split.path.rstrip("/")
+    if split.query or "/.well-known/" in split.path or path.endswith(".json"):
+        return [url.partition("#")[0]]
+    root = f"{parsed.scheme}://{parsed.authority}"
+    if not path:
+        return [root + WELL_KNOWN, root + OLD_WELL_KNOWN]
+    base = root + path
+    return [base + WELL_KNOWN, root + WELL_KNOWN, base + OLD_WELL_KNOWN, root + OLD_WELL_KNOWN, base]
+
+
+def _guess_scheme(target: str) -> str:
+    host = target.partition("/")[0]
+    host = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    return "http" if is_loopback_host(host.lower()) else "https"
+
+
+def as_file(target: str) -> Path | None:
+    """The file that a target text stands for (``file:`` address, or the path of a file), or None."""
+    if target.lower().startswith("file:"):
+        parts = urlsplit(target)
+        if parts.netloc not in ("", "localhost"):
+            raise CardError("A file: address must not name a host")
+        return Path(unquote(parts.path))
+    if "://" in target:
+        return None
+    path = Path(target)
+    return path if target.startswith(("/", "./", "../", "~")) or path.is_file() else None
+
+
+async def read_card_file(path: Path, *, max_bytes: int = MAX_CARD_BYTES) -> FetchedCard:
+    """The card in a file. Raises CardError when it cannot be read or is no card."""
+
+    def read() -> bytes:
+        with path.expanduser().open("rb") as file:
+            return file.read(max_bytes + 1)
+
+    try:
+        data = await asyncio.to_thread(read)
+    except OSError as error:
+        raise CardError(f"The card file {path} cannot be read: {error.strerror}") from error
+    if len(data) > max_bytes:
+        raise CardError(f"The card file {path} is larger than {max_bytes} bytes")
+    return FetchedCard(card=read_card(data, str(path)), url="", json=data)
+
+
+class CardFetcher:
+    """Fetches cards over HTTP with one set of limits and headers.
+
+    ``headers`` go with every request for a card, ``timeout`` bounds each request in seconds, ``max_bytes`` the card.
+    """
+
+    def __init__(
+        self,
+        http: HttpClient,
+        *,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        cache: CardCache | None = None,
+        timeout: float | None = CARD_TIMEOUT,
+        max_bytes: int = MAX_CARD_BYTES,
+    ) -> None:
+        self._http = http
+        self._headers = {"accept": "application/json, application/*;q=0.8", **_lower(headers)}
+        self._variant = _fingerprint(headers)
+        self._cache = cache or CardCache()
+        self._timeout = timeout
+        self._max_bytes = max_bytes
+
+    async def find(self, target: str) -> FetchedCard:
+        """The card of a target, wherever it is found first.
+
+        Raises CardError, UnauthenticatedError or PermissionDeniedError (HTTP 401, 403), OutboundUrlError, ConnectError,
+        RequestTimeoutError, ConnectionLostError.
+        """
+        urls = card_urls(target)
+        page: NotJsonError | None = None
+        for url in urls:
+            try:
+                return await self.fetch(url)
+            except _NotHereError:
+                continue
+            except NotJsonError as error:
+                # Many sites answer every address with a page; the card may still be at the next place.
+                page = page or error
+        raise page or CardError(f"No agent card at {' or '.join(map(shown, urls))}", url=shown(target))
+
+    async def fetch(self, url: str) -> FetchedCard:
+        """The card at exactly this address, out of the cache where that is allowed. Raises like :meth:`find`."""
+        key = f"{url}\n{self._variant}"
+        kept = self._cache.fresh(key)
+        if kept is not None:
+            return kept
+        answer = await self._get(url, self._cache.conditions(key))
+        if answer.status == 304:
+            confirmed = self._cache.confirm(key, answer.headers)
+            if confirmed is not None:
+                return confirmed
+        _check_status(answer)
+        card = read_card(answer.body, shown(url))
+        return self._cache.keep(key, FetchedCard(card=card, url=answer.url, json=answer.body), answer.headers)
+
+    async def _get(self, url: str, conditions: Mapping[str, str]) -> Answer:
+        headers = {**self._headers, **conditions}
+        for _ in range(_MAX_REDIRECTS + 1):
+            answer = await self._get_once(url, headers)
+            location = answer.headers.get("location")
+            if answer.status not in _REDIRECTS or location is None:
+                return answer
+            url = _redirected(url, location)
+        raise CardError(f"The card at {shown(url)} is behind more than {_MAX_REDIRECTS} redirects", url=shown(url))
+
+    async def _get_once(self, url: str, headers: Mapping[str, str]) -> Answer:
+        try:
+            return await self._http.fetch("GET", url, headers=headers, timeout=self._timeout, max_bytes=self._max_bytes)
+        except InvalidAgentResponseError as error:
+            raise CardError(f"No agent card: {error.message}", url=shown(url)) from error
+
+
+class _NotHereError(CardError):
+    """Nothing is at this address."""
+
+
+def _check_status(answer: Answer) -> None:
+    place, status = shown(answer.url), answer.status
+    if 200 <= status < 300:
+        return
+    origin = ErrorOrigin(url=place, status=status)
+    if status == 401:
+        challenge = answer.headers.get("www-authenticate", "")
+        text = f"The card at {place} needs credentials (pass card_headers)"
+        raise UnauthenticatedError(text, metadata={"challenge": challenge} if challenge else None, origin=origin)
+    if status == 403:
+        raise PermissionDeniedError(f"The card at {place} is not for this caller", origin=origin)
+    kind = _NotHereError if status in _NOT_HERE else CardError
+    raise kind(f"No agent card at {place}: HTTP {status}", url=place)
+
+
+def _redirected(url: str, location: str) -> str:
+    """Where a redirect leads, if it may be followed. Spec: AMB-71."""
+    there = urljoin(url, location)
+    old, new = parse_target(url), parse_target(there)
+    upgraded = (old.scheme, new.scheme) == ("http", "https") and (old.host, new.port) == (new.host, 443)
+    if old.origin != new.origin and not (upgraded and old.port == 80):
+        text = f"The card at {shown(url)} redirects to another origin, {shown(there)}; connect there if you trust it"
+        raise CardError(text, url=shown(url))
+    return there
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def _fingerprint(headers: Mapping[str, str]) -> str:
+    """What tells apart cards that were fetched with different headers, without keeping these."""
+    if not headers:
+        return ""
+    text = "\n".join(f"{name}: {value}" for name, value in sorted(_lower(headers).items()))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,297 @@
+"""The HTTP caller: Operations over one interface of an agent, in the words of a codec.
+
+One class for both HTTP bindings. The codec turns requests into bytes and bytes into results; this module moves the
+bytes, adds service parameters, and keeps what one interface has taught it (the verb of ``:subscribe``).
+
+Spec: PARAM-04, PARAM-05, PARAM-07, VER-04, VER-12, EXT-02, AMB-09, AMB-10, AMB-88, AMB-97.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from dragoman.bindings.codec import EVENT_STREAM, ClientCodec, HttpRequest
+from dragoman.errors import (
+    A2AError,
+    ConnectionLostError,
+    DragomanError,
+    InvalidAgentResponseError,
+    MethodNotAllowedError,
+    MethodNotFoundError,
+    TaskNotFoundError,
+)
+from dragoman.http.client import MAX_ANSWER_BYTES, Answer, HttpClient, OpenAnswer
+from dragoman.http.guard import shown
+from dragoman.http.sse_reader import SseEvent, SseReader
+from dragoman.model import (
+    GET_EXTENDED_AGENT_CARD,
+    GET_TASK,
+    GET_TASK_PUSH_NOTIFICATION_CONFIG,
+    LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
+    LIST_TASKS,
+    SUBSCRIBE_TO_TASK,
+    AgentInterface,
+    Operation,
+    StreamResponse,
+)
+from dragoman.ports.operations import CallContext, Event, EventStream
+
+# What changes nothing may be asked again when the connection broke (GET-05).
+_REPEATABLE = (
+    GET_TASK,
+    LIST_TASKS,
+    GET_TASK_PUSH_NOTIFICATION_CONFIG,
+    LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
+    GET_EXTENDED_AGENT_CARD,
+)
+_OWN_PARAMETERS = ("a2a-version", "a2a-extensions", "last-event-id")
+
+
+class HttpTransport:
+    """Operations of the agent behind one interface.
+
+    * ``idle``: seconds after which a stream that brings nothing, not even a heartbeat, counts as lost; None for no
+      limit;
+    * ``subscribe_verb``: ``"POST"`` or ``"GET"`` fixes the verb of ``:subscribe`` (HTTP+JSON); None tries both and
+      remembers.
+    """
+
+    def __init__(
+        self,
+        http: HttpClient,
+        codec: ClientCodec,
+        interface: AgentInterface,
+        *,
+        idle: float | None = None,
+        subscribe_verb: str | None = None,
+    ) -> None:
+        self._http = http
+        self._codec = codec
+        self._tenant = interface.tenant
+        self._base, mark, query = interface.url.partition("?")
+        self._query = mark + query
+        self._idle = idle
+        self._subscribe_verb = subscribe_verb
+        self._ids = itertools.count(1)
+
+    async def call(self, op: Operation, request: msgspec.Struct, context: CallContext) -> msgspec.Struct:
+        """See :class:`~dragoman.ports.operations.Operations`. ``context.timeout`` bounds the whole call."""
+        out = self._encode(op, request)
+        url = self._url(out)
+        answer = await self._fetch(op, out, url, context)
+        context.activated = _extensions(answer.headers)
+        _refuse_redirect(answer.status, answer.headers, url)
+        return self._codec.decode_result(
+            op, answer.status, answer.headers, answer.body, url=shown(url), request_id=out.request_id
+        )
+
+    async def stream(self, op: Operation, request: msgspec.Struct, context: CallContext) -> EventStream:
+        """See :class:`~dragoman.ports.operations.Operations`. ``context.timeout`` bounds the time to the head."""
+        out = self._encode(op, request)
+        if op is not SUBSCRIBE_TO_TASK or out.path == "":
+            return await self._open(op, out, context)
+        return await self._subscribe(out, context)
+
+    async def _subscribe(self, out: HttpRequest, context: CallContext) -> EventStream:
+        """Open a subscription with the verb that this interface takes. Spec: AMB-88."""
+        if self._subscribe_verb is not None:
+            return await self._open(SUBSCRIBE_TO_TASK, _as_get(out) if self._subscribe_verb == "GET" else out, context)
+        try:
+            stream = await self._open(SUBSCRIBE_TO_TASK, out, context)
+            self._subscribe_verb = "POST"
+        except A2AError as error:
+            if not _may_be_the_verb(error):
+                raise
+            stream = await self._subscribe_with_get(out, context, error)
+        return stream
+
+    async def _subscribe_with_get(self, out: HttpRequest, context: CallContext, first: A2AError) -> EventStream:
+        try:
+            stream = await self._open(SUBSCRIBE_TO_TASK, _as_get(out), context)
+        except MethodNotAllowedError:
+            raise first from None
+        self._subscribe_verb = "GET"
+        return stream
+
+    async def _fetch(self, op: Operation, out: HttpRequest, url: str, context: CallContext) -> Answer:
+        headers = _headers(out, context)
+        try:
+            return await self._http.fetch(out.method, url, headers=headers, body=out.body, timeout=context.timeout)
+        except ConnectionLostError:
+            if op not in _REPEATABLE:
+                raise
+        return await self._http.fetch(out.method, url, headers=headers, body=out.body, timeout=context.timeout)
+
+    async def _open(self, op: Operation, out: HttpRequest, context: CallContext) -> EventStream:
+        headers = {**_headers(out, context), "accept-encoding": "identity"}
+        url = self._url(out)
+        opened = await self._http.open(
+            out.method, url, headers=headers, body=out.body, timeout=context.timeout, idle=self._idle
+        )
+        try:
+            context.activated = _extensions(opened.headers)
+            _refuse_redirect(opened.status, opened.headers, url)
+            stream = HttpEventStream(self._codec, op, opened, out.request_id)
+            if not _may_be_events(opened):
+                await stream.read_plain_answer()
+        except BaseException:
+            await opened.aclose()
+            raise
+        return stream
+
+    def _encode(self, op: Operation, request: msgspec.Struct) -> HttpRequest:
+        return self._codec.encode_request(op, request, self._tenant, request_id=next(self._ids))
+
+    def _url(self, out: HttpRequest) -> str:
+        """The interface's address, extended; its own query, if it has one, comes first."""
+        if not out.path and not out.query:
+            return self._base + self._query
+        base = self._base.rstrip("/") if out.path else self._base
+        query = f"{self._query}&{out.query}" if self._query and out.query else self._query
+        return base + out.path + (query or (f"?{out.query}" if out.query else ""))
+
+
+class HttpEventStream(EventStream):
+    """The events of one answer. Cancelling a read breaks the connection; the next read then says that it is lost."""
+
+    def __init__(self, codec: ClientCodec, op: Operation, opened: OpenAnswer, request_id: int | str | None) -> None:
+        self._codec = codec
+        self._op = op
+        self._opened = opened
+        self._request_id = request_id
+        self._reader = SseReader(MAX_ANSWER_BYTES)
+        self._ready: list[Event] = []
+        self._failure: Exception | None = None
+        self._begun = False
+        self._ended = False
+
+    async def next_batch(self) -> list[Event]:
+        """See :class:`~dragoman.ports.operations.EventStream`.
+
+        Raises ConnectionLostError also for a clean end inside an event, and RequestTimeoutError after the idle limit.
+        """
+        while not self._ready:
+            if self._failure is not None:
+                raise self._failure
+            if self._ended:
+                return []
+            await self._read_on()
+        batch, self._ready = self._ready, []
+        return batch
+
+    async def aclose(self) -> None:
+        """Let go of the connection. Safe to call twice."""
+        self._ended = True
+        await self._opened.aclose()
+
+    async def read_plain_answer(self, start: bytes = b"") -> None:
+        """Take an answer that is no event stream: raise the error it carries, or keep the one event it is (AMB-09)."""
+        body = start + await self._opened.read(MAX_ANSWER_BYTES)
+        self._ended = True
+        result = self._codec.decode_result(
+            self._op,
+            self._opened.status,
+            self._opened.headers,
+            body,
+            url=shown(self._opened.url),
+            request_id=self._request_id,
+        )
+        if isinstance(result, StreamResponse):
+            self._ready.append(Event(result))
+
+    async def _read_on(self) -> None:
+        try:
+            chunk = await self._opened.next_chunk()
+        except asyncio.CancelledError:
+            self._failure = self._lost("the wait for it was cancelled")
+            raise
+        except DragomanError as error:
+            self._failure = error
+            raise
+        if not self._begun and chunk:
+            self._begun = True
+            # Some peers announce events and send a bare JSON object; an event stream never starts with a brace.
+            if chunk.lstrip()[:1] == b"{":
+                await self.read_plain_answer(chunk)
+                return
+        if chunk:
+            self._decode(self._reader.feed(chunk))
+        else:
+            await self._finish()
+
+    async def _finish(self) -> None:
+        last = self._reader.close()
+        if last is not None:
+            self._decode([last])
+            if isinstance(self._failure, InvalidAgentResponseError):
+                self._failure = self._lost("it ended inside an event")
+        await self.aclose()
+
+    def _decode(self, events: list[SseEvent]) -> None:
+        """Decode events; a failure waits until those before it were taken."""
+        decode, op, request_id = self._codec.decode_event, self._op, self._request_id
+        try:
+            for event in events:
+                response = decode(op, event.data, request_id=request_id)
+                if response is not None:
+                    self._ready.append(Event(response, number=event_number(event.id)))
+        except A2AError as error:
+            self._failure = error
+
+    def _lost(self, why: str) -> ConnectionLostError:
+        place = shown(self._opened.url)
+        return ConnectionLostError(f"The stream from {place} broke: {why}", url=place)
+
+
+def event_number(event_id: str | None) -> int | None:
+    """The number in an SSE id, None when it has none."""
+    if event_id is None or not event_id.isdecimal() or not event_id.isascii():
+        return None
+    return int(event_id[:18])
+
+
+def _headers(out: HttpRequest, context: CallContext) -> dict[str, str]:
+    headers = {name: value for name, value in context.parameters.items() if name not in _OWN_PARAMETERS}
+    headers.update(out.headers)
+    headers["A2A-Version"] = context.version
+    if context.extensions:
+        headers["A2A-Extensions"] = ", ".join(context.extensions)
+    if context.last_event_id is not None:
+        headers["Last-Event-ID"] = str(context.last_event_id)
+    return headers
+
+
+def _extensions(headers: Mapping[str, str]) -> tuple[str, ...]:
+    text = headers.get("a2a-extensions", "")
+    return tuple(uri.strip() for uri in text.split(",") if uri.strip()) if text else ()
+
+
+def _refuse_redirect(status: int, headers: Mapping[str, str], url: str) -> None:
+    if 300 <= status < 400:
+        there = shown(headers.get("location", "nowhere"))
+        raise InvalidAgentResponseError(
+            f"{shown(url)} redirects to {there}; the agent's card has to name the final address"
+        )
+
+
+def _as_get(out: HttpRequest) -> HttpRequest:
+    headers = {name: value for name, value in out.headers.items() if name != "content-type"}
+    return replace(out, method="GET", headers=headers, body=b"")
+
+
+def _may_be_events(opened: OpenAnswer) -> bool:
+    kind = opened.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return 200 <= opened.status < 300 and kind in (EVENT_STREAM, "")
+
+
+def _may_be_the_verb(error: A2AError) -> bool:
+    """Whether a refused POST may mean that GET is the verb here: 405, or a 404 that names no task. Spec: AMB-88."""
+    if isinstance(error, MethodNotAllowedError | MethodNotFoundError):
+        return True
+    reason = error.origin.reason if error.origin is not None else ""
+    return isinstance(error, TaskNotFoundError) and reason != TaskNotFoundError.reason

@@ -1,0 +1,1 @@
+"""HTTP: server-sent events, the outbound URL guard, the one HTTP client."""

@@ -1,0 +1,119 @@
+"""ASGI by hand: the types, the path below a mount, reading a body, sending an answer.
+
+Spec: SEC-03 (size limit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from dragoman.errors import PayloadTooLargeError
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+
+class ClientGoneError(Exception):
+    """The client closed the connection. Nobody is left to be told."""
+
+
+class Headers(Mapping[str, str]):
+    """Request headers as text, names in lower case, repeated fields joined by commas; made on first use.
+
+    Its ``repr`` shows names only: values may be secrets (Spec: SEC-09).
+    """
+
+    __slots__ = ("_raw", "_values")
+
+    def __init__(self, raw: Sequence[Header]) -> None:
+        self._raw = raw
+        self._values: dict[str, str] | None = None
+
+    @property
+    def _all(self) -> dict[str, str]:
+        if self._values is None:
+            values: dict[str, str] = {}
+            for name, value in self._raw:
+                key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+                values[key] = f"{values[key]}, {text}" if key in values else text
+            self._values = values
+        return self._values
+
+    def __getitem__(self, name: str) -> str:
+        return self._all[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __repr__(self) -> str:
+        return f"Headers({', '.join(self._all)})"
+
+
+def relative_path(scope: Scope) -> str:
+    """The path below the mount point, percent-encoded.
+
+    Some frameworks leave the mount's prefix in ``path`` and repeat it in ``root_path``, others cut it off.
+    """
+    root: str = scope.get("root_path", "").rstrip("/")
+    raw: bytes = scope.get("raw_path") or b""
+    if b"%" not in raw:
+        path = _below(root, scope["path"])
+        return path if path.isascii() and "%" not in path else quote(path, safe="/:")
+    text = raw.partition(b"?")[0].decode("latin-1")
+    for prefix in (root, quote(root)):
+        if prefix and text.startswith(prefix):
+            return _below(prefix, text)
+    return text
+
+
+def _below(root: str, path: str) -> str:
+    inside = bool(root) and path.startswith(root) and (len(path) == len(root) or path[len(root)] == "/")
+    return path[len(root) :] if inside else path
+
+
+def server_url(scope: Scope) -> str:
+    """Scheme, the server's own address, and mount prefix. What the client says of them is not looked at."""
+    scheme = scope.get("scheme", "http")
+    host, port = scope.get("server") or ("localhost", None)
+    if ":" in host:
+        host = f"[{host}]"
+    elif host.startswith("/"):  # a Unix socket
+        host = "localhost"
+    usual = {"http": 80, "https": 443}.get(scheme)
+    place = host if port is None or port == usual else f"{host}:{port}"
+    return f"{scheme}://{place}{quote(scope.get('root_path', '').rstrip('/'))}"
+
+
+async def read_body(receive: Receive, limit: int, declared: bytes | None = None) -> bytes:
+    """The whole body of a request, of ``limit`` bytes at most; ``declared`` is its Content-Length.
+
+    Raises PayloadTooLargeError at once when it is declared to be, or turns out, larger (the rest is not read),
+    and ClientGoneError when the connection closes on the way.
+    """
+    if declared is not None and declared.isdigit() and int(declared[:20]) > limit:
+        raise _too_large(limit)
+    chunks: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        chunk: bytes = message.get("body", b"")
+        more = message.get("more_body", False)
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(limit)
+        chunks.append(chunk)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _too_large(limit: int) -> PayloadTooLargeError:
+    return PayloadTooLargeError(f"The request is larger than {limit} bytes")

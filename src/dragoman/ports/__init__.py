@@ -1,0 +1,1 @@
+"""Interfaces with two implementations here, or named by the specification."""

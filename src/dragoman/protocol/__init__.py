@@ -1,0 +1,1 @@
+"""Pure rules of the protocol: no I/O, no clock; time and ids are passed in."""

@@ -1,0 +1,69 @@
+"""Admission: what is decided about a call before anything is looked up.
+
+In this order: the version, the required extensions, the capability, the fields of the request. What a caller may
+see is decided later, by the scope that every look-up carries.
+
+Spec: §3.3.4, §3.6.2, EXT-02, EXT-03, ERR-07, ERR-23, AMB-23, AMB-24, AMB-39, AMB-40.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from dragoman.errors import (
+    A2AError,
+    ExtensionSupportRequiredError,
+    PushNotificationNotSupportedError,
+    UnsupportedOperationError,
+)
+from dragoman.model import GET_EXTENDED_AGENT_CARD, AgentCapabilities, AgentExtension, Operation
+from dragoman.protocol.validation import RequestRules, validate_request
+from dragoman.protocol.versions import check_version
+
+_CAPABILITY_ERRORS: dict[str, tuple[type[A2AError], str]] = {
+    "streaming": (UnsupportedOperationError, "This agent does not stream; its card says so"),
+    "push_notifications": (PushNotificationNotSupportedError, "This agent does not send push notifications"),
+    "extended_agent_card": (UnsupportedOperationError, "This agent has no extended card"),
+}
+
+
+class Admission:
+    """The rules of one agent, applied to each call.
+
+    ``capabilities`` is what its card declares, ``rules`` how its requests are validated; ``infer_version`` takes a
+    request without ``A2A-Version`` as 1.0 (for fronts that drop headers; default off, Spec: AMB-17).
+    """
+
+    def __init__(self, capabilities: AgentCapabilities, rules: RequestRules, *, infer_version: bool = False) -> None:
+        self._lacking = {name for name in _CAPABILITY_ERRORS if getattr(capabilities, name) is not True}
+        self._declared = frozenset(extension.uri for extension in capabilities.extensions)
+        self._required = _required_uris(capabilities.extensions)
+        self._rules = rules
+        self._infer_version = infer_version
+
+    def admit(self, op: Operation, request: msgspec.Struct, version: str, extensions: Sequence[str]) -> tuple[str, ...]:
+        """Check a call; return the extensions that become active. Raises the A2AError that refuses it."""
+        if version != "1.0":
+            check_version(version, infer=self._infer_version)
+        if self._required and op is not GET_EXTENDED_AGENT_CARD:
+            _check_required(self._required, extensions)
+        if op.capability in self._lacking:
+            error, text = _CAPABILITY_ERRORS[op.capability]
+            raise error(text, metadata={"operation": op.name})
+        validate_request(request, self._rules)
+        return tuple(uri for uri in extensions if uri in self._declared) if extensions else ()
+
+
+def _required_uris(extensions: Sequence[AgentExtension]) -> tuple[str, ...]:
+    return tuple(extension.uri for extension in extensions if extension.required)
+
+
+def _check_required(required: Sequence[str], declared: Sequence[str]) -> None:
+    missing = [uri for uri in required if uri not in declared]
+    if missing:
+        raise ExtensionSupportRequiredError(
+            f"This agent requires the extension {missing[0]}; name it in A2A-Extensions",
+            metadata={"extensions": ", ".join(missing)},
+        )

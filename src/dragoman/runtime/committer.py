@@ -1,0 +1,103 @@
+"""Group commit: many tasks' new records, one write.
+
+While one write is on its way the tasks that get new records queue up; the next write takes them all. Each task is
+in the queue at most once and hands over all its unsaved records when its turn comes, so there is at most one write of
+a task at a time, in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import Protocol
+
+from dragoman.errors import StoreError
+from dragoman.ports.store import Append, TaskStore
+
+logger = logging.getLogger("dragoman.runtime")
+
+MAX_GROUP = 256
+
+
+class Source(Protocol):
+    """A task with unsaved records."""
+
+    def take_append(self) -> Append:
+        """All unsaved records as one append."""
+        ...
+
+    def committed(self, outcome: StoreError | None) -> None:
+        """The append that was taken is stored (None), or is not."""
+        ...
+
+
+class Committer:
+    """The one path from the runtime to the store's log."""
+
+    def __init__(self, store: TaskStore) -> None:
+        self._store = store
+        self._queue: deque[Source] = deque()
+        self._wake: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    def start(self) -> None:
+        """Begin to write. Must run inside the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._write_for_ever(), name="dragoman-committer")
+
+    def submit(self, source: Source) -> None:
+        """Queue a task. It must not be in the queue already."""
+        self._queue.append(source)
+        wake = self._wake
+        if wake is not None:
+            self._wake = None
+            wake.set_result(None)
+
+    async def stop(self) -> None:
+        """Write what is queued, then end."""
+        self._stopping = True
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+        if self._task is not None:
+            await self._task
+            self._task = None
+
+    async def _write_for_ever(self) -> None:
+        assert self._loop is not None
+        while self._queue or not self._stopping:
+            if self._queue:
+                await self._write_group()
+            else:
+                self._wake = self._loop.create_future()
+                await self._wake
+
+    async def _write_group(self) -> None:
+        queue = self._queue
+        sources = [queue.popleft() for _ in range(min(len(queue), MAX_GROUP))]
+        batch = [source.take_append() for source in sources]
+        try:
+            outcomes = await self._store.append(batch)
+        except StoreError as error:
+            outcomes = [error] * len(sources)
+        except Exception as error:
+            logger.exception("The store raised an unexpected error")
+            outcomes = [_translated(error)] * len(sources)
+        for source, outcome in zip(sources, outcomes, strict=True):
+            _tell(source, outcome)
+
+
+def _translated(error: Exception) -> StoreError:
+    translated = StoreError("the store raised an unexpected error")
+    translated.__cause__ = error
+    return translated
+
+
+def _tell(source: Source, outcome: StoreError | None) -> None:
+    """One task's trouble must not end the loop that writes for all."""
+    try:
+        source.committed(outcome)
+    except Exception:
+        logger.exception("A task could not take note of a write")

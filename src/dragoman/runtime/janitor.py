@@ -1,0 +1,120 @@
+"""The janitor: heartbeats, take-over of orphans, repair, retention.
+
+Theory. This process is alive in the store's eyes until its last heartbeat runs out. Every third of a lease the janitor
+renews it and looks for orphans: tasks in SUBMITTED or WORKING whose worker is dead or that have none. A task that never
+started is started; one whose handler said that it may be run again is run again; any other becomes FAILED with a plain
+message. So no task stays WORKING for longer than two leases after the death of its worker, also after a restart of a
+single process (design, invariant 7).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from dragoman.errors import StoreError
+from dragoman.model import TaskState
+from dragoman.ports.clock import Clock
+from dragoman.ports.store import TaskStore
+from dragoman.protocol.lifecycle import ACTIVE
+from dragoman.runtime.limits import Limits
+from dragoman.runtime.live import LiveTask
+from dragoman.runtime.registry import Registry
+
+logger = logging.getLogger("dragoman.runtime")
+
+LOST_TEXT = "The process that worked on this task was lost, and the work is not safe to repeat."
+UNSAVED_TEXT = "The work on this task could not be stored."
+GROUP = 100
+
+
+class Janitor:
+    """Keeps a runtime's tasks from being stuck."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        store: TaskStore,
+        clock: Clock,
+        limits: Limits,
+        rerun: Callable[[LiveTask], bool],
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+        self._rerun = rerun
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """First heartbeat and first round, then go on in the background."""
+        await self._beat()
+        await self._attempt(self._take_over)
+        self._task = asyncio.create_task(self._work(), name="dragoman-janitor")
+
+    async def stop(self) -> None:
+        """End the rounds and declare this worker gone."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        await self._attempt(lambda: self._store.retire(self._registry.worker))
+
+    async def _work(self) -> None:
+        while True:
+            await asyncio.sleep(self._limits.lease / 3)
+            for step in (self._beat, self._repair, self._take_over, self._purge):
+                await self._attempt(step)
+
+    async def _attempt(self, step: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await step()
+        except StoreError:
+            logger.exception("The store failed in the janitor's round; it will be tried again")
+
+    async def _beat(self) -> None:
+        until = self._clock.now_ms() + int(self._limits.lease * 1000)
+        await self._store.heartbeat(self._registry.worker, until)
+
+    async def _take_over(self) -> None:
+        while orphans := await self._store.orphans(self._clock.now_ms(), GROUP):
+            adopted = [await self._adopt(task_id, LOST_TEXT) for task_id in orphans]
+            if len(orphans) < GROUP or not any(adopted):
+                return
+
+    async def _adopt(self, task_id: str, text: str) -> bool:
+        live = await self._registry.adopt(task_id)
+        if live is None:
+            return False
+        try:
+            if live.state in ACTIVE and not self._rerun(live):
+                logger.warning("Task %s was left in %s by a lost worker", task_id, live.state.value)
+                live.move(TaskState.FAILED, text)
+        finally:
+            live.unhold()
+        return True
+
+    async def _repair(self) -> None:
+        """Tasks whose writes failed: those that are in the store and still active end there."""
+        doubtful = self._registry.doubtful
+        for task_id in list(doubtful):
+            stored = await self._store.task(task_id, None)
+            if stored is not None and stored.task.status.state in ACTIVE:
+                await self._fail(task_id)
+            doubtful.discard(task_id)
+
+    async def _fail(self, task_id: str) -> None:
+        live = await self._registry.adopt(task_id)
+        if live is None:
+            return
+        if live.state in ACTIVE:
+            live.move(TaskState.FAILED, UNSAVED_TEXT)
+        live.unhold()
+
+    async def _purge(self) -> None:
+        if self._limits.retention is None:
+            return
+        before = self._clock.now_ms() - int(self._limits.retention * 1000)
+        while await self._store.purge(before, GROUP) >= GROUP:
+            logger.debug("Finished tasks were removed")

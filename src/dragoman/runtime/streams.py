@@ -1,0 +1,172 @@
+"""Streams: cursors over a task's log.
+
+A stream holds a position, not a queue. It takes what lies above its position, from the window of events that the
+live task keeps in memory or, if it fell behind that, from the store; a reader that does not read costs a number. The
+events are the shared ones, each encoded once.
+
+Spec: STREAM-03 to STREAM-05, STRM-01 to STRM-04, SUB-01, SUB-02, AMB-05, AMB-07.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from dragoman.errors import A2AError, UnavailableError
+from dragoman.model import Message, StreamResponse, TaskState
+from dragoman.ports.operations import Event, EventStream
+from dragoman.ports.store import TaskStore
+from dragoman.protocol.lifecycle import TERMINAL, copy_task
+from dragoman.runtime.limits import Limits
+from dragoman.runtime.live import LiveTask
+
+PAGE = 512
+
+
+class MessageStream(EventStream):
+    """The stream of exactly one message. Spec: STREAM-03."""
+
+    def __init__(self, message: Message) -> None:
+        self._events = [Event(StreamResponse(message=message))]
+
+    async def next_batch(self) -> list[Event]:
+        """The message, then the end."""
+        events, self._events = self._events, []
+        return events
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+        self._events = []
+
+
+class TaskStream(EventStream):
+    """A cursor. Begins with a snapshot (``snapshot=True``), with record 1, or where a resuming reader was.
+
+    ``ends_at`` are states after which this stream closes although the task is not over. ``stopping`` says that the
+    process is going down and nobody works on the task any more.
+    """
+
+    def __init__(
+        self,
+        live: LiveTask,
+        store: TaskStore,
+        limits: Limits,
+        *,
+        position: int = 0,
+        snapshot: bool = False,
+        min_number: int = 0,
+        ends_at: frozenset[TaskState] = frozenset(),
+        stopping: Callable[[LiveTask], bool],
+    ) -> None:
+        self._live = live
+        self._store = store
+        self._limits = limits
+        self._position = position
+        self._snapshot = snapshot
+        self._min_number = min_number
+        self._ends = ends_at | TERMINAL
+        self._stopping = stopping
+        self._ended = False
+        self._waiter: asyncio.Future[None] | None = None
+        live.watch(self)
+
+    def wake(self) -> None:
+        """There may be something new (called by the live task)."""
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    async def aclose(self) -> None:
+        """Let go of the task; it goes on."""
+        self._ended = True
+        self._live.unwatch(self)
+        self.wake()
+
+    async def next_batch(self) -> list[Event]:
+        """Wait for what comes after the cursor."""
+        while not self._ended:
+            if self._live.number > self._position or (self._snapshot and self._is_ready()):
+                return await self._take()
+            self._check()
+            await self._wait()
+        return []
+
+    def _is_ready(self) -> bool:
+        return self._live.is_stored and self._live.number >= self._min_number
+
+    def _check(self) -> None:
+        """Raise what ends the stream otherwise than by the task's end. Spec: AMB-10."""
+        failure = self._live.failure
+        if failure is None and self._stopping(self._live):
+            failure = UnavailableError("The server is shutting down; the task is kept, subscribe again later")
+        if failure is not None:
+            self._end()
+            raise failure
+
+    async def _wait(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        timer = loop.call_later(self._limits.stream_idle, self._idle_for_too_long, self._waiter)
+        try:
+            await self._waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+
+    def _idle_for_too_long(self, waiter: asyncio.Future[None]) -> None:
+        if not waiter.done():
+            seconds = f"{self._limits.stream_idle:g}"
+            waiter.set_exception(UnavailableError(f"Nothing happened for {seconds} s; subscribe again to go on"))
+            self._end()
+
+    async def _take(self) -> list[Event]:
+        if self._snapshot:
+            if not self._is_ready():
+                await self._wait_until_ready()
+            return self._take_snapshot()
+        if self._live.number - self._position > self._limits.stream_lag:
+            self._end()
+            raise UnavailableError("The reader fell too far behind; subscribe again to go on")
+        events = self._live.events_after(self._position)
+        if events is None:
+            events = await self._read_store()
+        return self._cut_at_end(events)
+
+    async def _wait_until_ready(self) -> None:
+        while not self._is_ready():
+            self._check()
+            await self._wait()
+
+    def _take_snapshot(self) -> list[Event]:
+        self._snapshot = False
+        live = self._live
+        self._position = live.number
+        if live.task.status.state in TERMINAL:
+            self._end()
+        return [Event(StreamResponse(task=copy_task(live.task)), number=live.number)]
+
+    async def _read_store(self) -> list[Event]:
+        records = await self._store.records(self._live.task_id, self._position, PAGE)
+        if not records:
+            self._end()
+            raise A2AError("The log of the task is not there any more")
+        return [Event(None, number=record.number, json=record.event_json) for record in records]
+
+    def _cut_at_end(self, events: list[Event]) -> list[Event]:
+        self._position = events[-1].number or self._position
+        for index, event in enumerate(events):
+            if self._is_last(event):
+                self._end()
+                return events[: index + 1]
+        return events
+
+    def _is_last(self, event: Event) -> bool:
+        update = event.response.status_update
+        if update is not None:
+            return update.status.state in self._ends
+        task = event.response.task
+        return task is not None and task.status.state in self._ends
+
+    def _end(self) -> None:
+        self._ended = True
+        self._live.unwatch(self)

@@ -1,0 +1,140 @@
+"""LiveTurn: a turn over a live task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from dragoman.errors import InvalidAgentResponseError
+from dragoman.model import (
+    Message,
+    SendMessageRequest,
+    StreamResponse,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskStatusUpdateEvent,
+    Timestamp,
+)
+from dragoman.ports.agent import Turn
+from dragoman.ports.clock import Clock
+from dragoman.ports.operations import CallContext
+from dragoman.ports.store import TaskStore
+from dragoman.runtime.live import LiveTask
+
+if TYPE_CHECKING:
+    from dragoman.runtime.runs import Run, Runs
+
+
+class LiveTurn(Turn):
+    """See :class:`~dragoman.ports.agent.Turn`."""
+
+    run: Run
+    runs: Runs
+
+    def __init__(
+        self,
+        request: SendMessageRequest,
+        call: CallContext,
+        context_id: str,
+        *,
+        live: LiveTask | None,
+        create: Callable[[LiveTurn], Awaitable[LiveTask]] | None,
+        store: TaskStore,
+        clock: Clock,
+        most_unsaved: int,
+        recovered: bool = False,
+    ) -> None:
+        self.request = request
+        self.call = call
+        self.context_id = context_id
+        self.task_id = "" if live is None else live.task_id
+        self.recovered = recovered
+        self.answered = 0
+        self.most_unsaved = most_unsaved
+        self._live = live
+        self._create = create
+        self._store = store
+        self._clock = clock
+
+    @property
+    def live(self) -> LiveTask:
+        """The task; InvalidAgentResponseError when the agent has not opened one."""
+        if self._live is None:
+            raise InvalidAgentResponseError("A direct reply has no task")
+        return self._live
+
+    def attach(self, live: LiveTask) -> None:
+        """This is the task of the turn (called by the runtime)."""
+        self._live = live
+        self.task_id = live.task_id
+
+    async def open(self) -> None:
+        """Create the task, if there is none yet."""
+        if self._live is not None:
+            return
+        if self._create is None:
+            raise InvalidAgentResponseError("This agent answers with direct messages only and opens no task")
+        await self._create(self)
+
+    @property
+    def task(self) -> Task:
+        """A copy with everything published so far."""
+        return self.live.staged_task()
+
+    @property
+    def answers(self) -> Sequence[Message]:
+        """The user's messages after the first."""
+        return self.live.user_messages[1:]
+
+    def publish(self, event: TaskStatusUpdateEvent | TaskArtifactUpdateEvent) -> None:
+        """Check the event and add it to the log."""
+        if isinstance(event, TaskArtifactUpdateEvent):
+            self.live.publish(StreamResponse(artifact_update=event))
+        else:
+            self.live.publish(StreamResponse(status_update=event))
+
+    async def settle(self) -> None:
+        """Wait for the store when too much is unsaved."""
+        live = self.live
+        if live.backlog > self.most_unsaved:
+            await live.drain(self.most_unsaved // 2)
+
+    async def answer(self, number: int, timeout: float | None = None) -> Message:
+        """Wait for an answer, without holding a slot."""
+        live = self.live
+        if len(live.user_messages) <= number:
+            self.runs.suspend(self.run)
+            try:
+                async with asyncio.timeout(timeout):
+                    await self._wait_for_answer(live, number)
+            finally:
+                self.runs.resume(self.run)
+        self.answered = max(self.answered, number)
+        return live.user_messages[number]
+
+    async def _wait_for_answer(self, live: LiveTask, number: int) -> None:
+        while len(live.user_messages) <= number:
+            live.answer_waiter = asyncio.get_running_loop().create_future()
+            try:
+                await live.answer_waiter
+            finally:
+                live.answer_waiter = None
+
+    async def memo(self, key: str) -> bytes | None:
+        """Read a memo of the task."""
+        return await self._store.memo(self.live.task_id, key)
+
+    async def remember(self, key: str, value: bytes) -> bytes:
+        """Write a memo, once the task itself is stored."""
+        live = self.live
+        await live.drain(0)
+        return await self._store.remember(live.task_id, live.fence, key, value)
+
+    def now(self) -> Timestamp:
+        """The moment."""
+        return Timestamp.from_ms(self._clock.now_ms())
+
+    def new_id(self) -> str:
+        """A fresh id."""
+        return self._clock.new_id()

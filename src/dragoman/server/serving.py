@@ -1,0 +1,116 @@
+"""Serving an App with uvicorn: the one door to it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable, Generator
+from types import FrameType
+
+from dragoman.errors import ConfigurationError, MissingExtraError
+from dragoman.server.app import App
+
+try:
+    import uvicorn
+except ImportError as error:
+    raise MissingExtraError("dragoman's HTTP server", "cli") from error
+
+PORT_HINT = "set another port, or 0 for any free one"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises ConfigurationError that says why there is none."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise ConfigurationError(f"cannot listen on {host}:{port}: {error}; {PORT_HINT}") from error
+    listening.listen(2048)
+    listening.set_inheritable(True)
+    return listening
+
+
+def base_url(listening: socket.socket) -> str:
+    """The address of a listening socket as clients on this machine write it."""
+    host, port = listening.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, which tells the app of the end as soon as it is asked for."""
+
+    def __init__(self, config: uvicorn.Config, app: App, on_ready: Callable[[], None] | None, signals: bool) -> None:
+        super().__init__(config)
+        self._app = app
+        self._on_ready = on_ready
+        self._signals = signals
+        self._stopping: asyncio.Task[None] | None = None
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Signals are the caller's business when it said so."""
+        with super().capture_signals() if self._signals else contextlib.nullcontext():
+            yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to take connections."""
+        await super().startup(sockets)
+        if self.started and self._on_ready is not None:
+            self._on_ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal: no new work from here on. A second one ends without waiting."""
+        super().handle_exit(sig, frame)
+        self._app.begin_stop()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End calls and streams by ending the work behind them, then the connections."""
+        self._stopping = asyncio.create_task(self._app.stop())
+        await super().shutdown(sockets)
+        await self._stopping
+
+
+async def serve(
+    app: App,
+    listening: socket.socket,
+    *,
+    on_ready: Callable[[], None] | None = None,
+    handle_signals: bool = True,
+) -> None:
+    """Serve until SIGTERM or SIGINT (or cancellation), then shut down in order.
+
+    At the signal new work is refused at once, while calls and streams of running tasks may end; handlers that are not
+    done after ``limits.shutdown_grace`` seconds are interrupted and recorded. ``on_ready`` is called when connections
+    are taken. Raises ConfigurationError when the app could not start; its log says why.
+    """
+    config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, ws="none", server_header=False)
+    server = _Server(config, app, on_ready, handle_signals)
+    serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        app.begin_stop()
+        server.should_exit = True
+        await serving
+        raise
+    if not server.started:
+        raise ConfigurationError("the server could not start")
+
+
+def run_app(app: App, listening: socket.socket, *, on_ready: Callable[[], None] | None = None) -> None:
+    """:func:`serve` in an event loop of its own, that of uvloop where it is installed. Blocks until the end."""
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(serve(app, listening, on_ready=on_ready))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

@@ -1,0 +1,40 @@
+"""Removal of tasks that are over."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, bindparam, delete, select
+
+from dragoman.stores.sql.planning import TotalKey
+from dragoman.stores.sql.portions import portions
+from dragoman.stores.sql.schema import MEMOS, SEGMENTS, SNAPSHOTS, TASKS
+from dragoman.stores.sql.writing import add_totals
+
+_EXPIRED = (
+    select(TASKS.c.id, TASKS.c.tenant, TASKS.c.owner, TASKS.c.state)
+    .where(TASKS.c.finished_ms < bindparam("before_ms"))
+    .order_by(TASKS.c.finished_ms)
+    .limit(bindparam("limit"))
+    .with_for_update()
+)
+_REMOVALS = [
+    delete(table).where(column.in_(bindparam("ids", expanding=True)))
+    for table, column in (
+        (SEGMENTS, SEGMENTS.c.task_id),
+        (SNAPSHOTS, SNAPSHOTS.c.task_id),
+        (MEMOS, MEMOS.c.task_id),
+        (TASKS, TASKS.c.id),
+    )
+]
+
+
+def remove_expired(connection: Connection, before_ms: int, limit: int, shard: int) -> int:
+    """Remove terminal tasks with an older status, the oldest first; how many."""
+    rows = connection.execute(_EXPIRED, {"before_ms": before_ms, "limit": limit}).all()
+    for ids in portions(row.id for row in rows):
+        for removal in _REMOVALS:
+            connection.execute(removal, {"ids": ids})
+    totals: dict[TotalKey, int] = {}
+    for _, tenant, owner, state in rows:
+        totals[tenant, owner, state] = totals.get((tenant, owner, state), 0) - 1
+    add_totals(connection, totals, shard)
+    return len(rows)

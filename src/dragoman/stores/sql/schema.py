@@ -1,0 +1,109 @@
+"""The tables. What is changed here needs a migration in ``migrations/versions``; a test compares the two.
+
+Theory. ``tasks`` has one row for each task: its fixed facts, its head (what listings sort, filter and show) and its
+lease. The log is in ``segments``: the consecutive records of one commit are one row, so a group of events costs one
+insert. ``snapshots`` are apart from ``tasks``, because a row that grows with the task must not be rewritten with each
+event. ``totals`` counts tasks by scope and state, so that the size of a listing is not found by counting. Its
+``shard`` keeps several writers of one database out of each other's way.
+
+Times are milliseconds since the epoch; JSON is kept as bytes, as it goes over the wire.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, LargeBinary, MetaData, SmallInteger, Table, Text
+
+METADATA = MetaData(
+    naming_convention={"pk": "%(table_name)s_pk", "ix": "%(table_name)s_%(column_0_name)s"},
+)
+
+TASKS = Table(
+    "dragoman_tasks",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("tenant", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("context_id", Text, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("wire_version", Text, nullable=False),
+    Column("metadata", LargeBinary),
+    Column("number", BigInteger, nullable=False),
+    Column("state", SmallInteger, nullable=False),
+    Column("timestamp_ms", BigInteger, nullable=False),
+    Column("finished_ms", BigInteger),
+    Column("status", LargeBinary, nullable=False),
+    Column("fence", BigInteger, nullable=False),
+    Column("worker", Text),
+)
+
+Index("dragoman_tasks_by_time", TASKS.c.tenant, TASKS.c.owner, TASKS.c.timestamp_ms, TASKS.c.id)
+Index("dragoman_tasks_by_state", TASKS.c.tenant, TASKS.c.owner, TASKS.c.state, TASKS.c.timestamp_ms, TASKS.c.id)
+Index(
+    "dragoman_tasks_by_context",
+    TASKS.c.tenant,
+    TASKS.c.owner,
+    TASKS.c.context_id,
+    TASKS.c.timestamp_ms,
+    TASKS.c.id,
+)
+Index(
+    "dragoman_tasks_held",
+    TASKS.c.worker,
+    sqlite_where=TASKS.c.worker.is_not(None),
+    postgresql_where=TASKS.c.worker.is_not(None),
+)
+Index(
+    "dragoman_tasks_finished",
+    TASKS.c.finished_ms,
+    sqlite_where=TASKS.c.finished_ms.is_not(None),
+    postgresql_where=TASKS.c.finished_ms.is_not(None),
+)
+
+SEGMENTS = Table(
+    "dragoman_segments",
+    METADATA,
+    Column("task_id", Text, primary_key=True),
+    Column("last", BigInteger, primary_key=True, autoincrement=False),
+    Column("first", BigInteger, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+)
+
+SNAPSHOTS = Table(
+    "dragoman_snapshots",
+    METADATA,
+    Column("task_id", Text, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+)
+
+MEMOS = Table(
+    "dragoman_memos",
+    METADATA,
+    Column("task_id", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)
+
+TOTALS = Table(
+    "dragoman_totals",
+    METADATA,
+    Column("tenant", Text, primary_key=True),
+    Column("owner", Text, primary_key=True),
+    Column("state", SmallInteger, primary_key=True, autoincrement=False),
+    Column("shard", SmallInteger, primary_key=True, autoincrement=False),
+    Column("tasks", BigInteger, nullable=False),
+)
+
+WORKERS = Table(
+    "dragoman_workers",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("until_ms", BigInteger, nullable=False),
+)
+
+SECRETS = Table(
+    "dragoman_secrets",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)

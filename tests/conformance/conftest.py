@@ -1,0 +1,64 @@
+"""One behaviour on every binding and store: the fixtures that the conformance tests run through."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dragoman
+from dragoman import Agent, App, Client, Limits
+from dragoman.testing.serving import serving
+
+BINDINGS = ("in process", "JSONRPC", "HTTP+JSON")
+STORES = ("memory", "sqlite")
+
+
+@pytest.fixture(params=BINDINGS)
+def binding(request: pytest.FixtureRequest) -> str:
+    """How the client reaches the agent."""
+    return str(request.param)
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The store's setting."""
+    return "memory" if request.param == "memory" else f"sqlite:///{tmp_path}/tasks.db"
+
+
+Connect = Callable[..., Awaitable[Client]]
+
+
+@pytest.fixture
+async def connect(binding: str, store: str) -> AsyncIterator[Connect]:
+    """``client = await connect(agent, **app_settings)``: serve the agent and connect by the binding under test.
+
+    ``client_settings={...}`` goes to dragoman.connect. Everything is shut down at the end of the test. Several
+    clients of one app: ``await connect(app)`` with an App that an earlier call made (``connect.app``).
+    """
+    async with AsyncExitStack() as stack:
+        urls: dict[int, str] = {}
+
+        async def connect(agent: Agent | App, *, client_settings: dict[str, Any] | None = None, **settings: Any) -> Client:
+            settings.setdefault("limits", Limits(shutdown_grace=0.2, lease=2, cancel_wait=2))
+            app = agent if isinstance(agent, App) else App(agent, store=store, **settings)
+            given = client_settings or {}
+            if binding == "in process":
+                if id(app) not in urls:
+                    urls[id(app)] = "started"
+                    await stack.enter_async_context(app)
+                client = await stack.enter_async_context(dragoman.connect(app, **given))
+            else:
+                if id(app) not in urls:
+                    urls[id(app)] = await stack.enter_async_context(serving(app))
+                client = await stack.enter_async_context(
+                    dragoman.connect(urls[id(app)], bindings=(binding,), **given)
+                )
+            connect.app = app  # type: ignore[attr-defined]
+            connect.url = urls[id(app)]  # type: ignore[attr-defined]
+            return client
+
+        yield connect

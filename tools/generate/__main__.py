@@ -1,0 +1,56 @@
+"""Write the generated files: ``python -m tools.generate [--into FOLDER]``."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.generate import fields_module, json_schema, openapi, operations_module, types_module
+from tools.generate.facts import Protocol
+from tools.generate.proto import read_protocol
+
+ROOT = Path(__file__).resolve().parents[2]
+PROTO = ROOT / "proto" / "a2a.proto"
+MODEL = ROOT / "src" / "dragoman" / "model"
+
+
+def render(protocol: Protocol) -> dict[str, str]:
+    """All generated files: path below the model folder → text, Python not yet formatted."""
+    return {
+        "types.py": types_module.render(protocol),
+        "fields.py": fields_module.render(protocol),
+        "operations.py": operations_module.render(protocol),
+        "schema/a2a.schema.json": json_schema.render(protocol),
+        "schema/openapi.json": openapi.render(protocol),
+    }
+
+
+def write(folder: Path) -> list[Path]:
+    """Generate into ``folder`` and format; returns what was written."""
+    written = []
+    for name, text in render(read_protocol(PROTO)).items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        written.append(target)
+    _format([path for path in written if path.suffix == ".py"])
+    return written
+
+
+def _format(paths: list[Path]) -> None:
+    ruff = [sys.executable, "-m", "ruff", "format", "--quiet", "--config", str(ROOT / "pyproject.toml")]
+    subprocess.run([*ruff, *paths], check=True)
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--into", type=Path, default=MODEL, help="folder to write to")
+    for path in write(parser.parse_args().into):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
