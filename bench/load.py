@@ -75,8 +75,7 @@ async def generate(port: int, request: bytes, seconds: float, connections: int) 
     loop = asyncio.get_running_loop()
     tally = Tally()
     pairs = [
-        await loop.create_connection(lambda: Connection(request, tally), "127.0.0.1", port)
-        for _ in range(connections)
+        await loop.create_connection(lambda: Connection(request, tally), "127.0.0.1", port) for _ in range(connections)
     ]
     await asyncio.sleep(0.5)
     before, began = tally.answers, time.perf_counter()

@@ -7,11 +7,13 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 import dragoman
 from dragoman import Agent, App, Client, Limits
 from dragoman.testing.serving import serving
+from tests.conformance.wire import Wire
 
 BINDINGS = ("in process", "JSONRPC", "HTTP+JSON")
 STORES = ("memory", "sqlite")
@@ -62,3 +64,17 @@ async def connect(binding: str, store: str) -> AsyncIterator[Connect]:
             return client
 
         yield connect
+
+
+@pytest.fixture(params=BINDINGS[1:])
+async def wire(request: pytest.FixtureRequest) -> AsyncIterator[Callable[..., Awaitable[Wire]]]:
+    """``raw = await wire(agent, **app_settings)``: serve the agent on a socket and call it by JSON of one's own."""
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(httpx2.AsyncClient(timeout=10))
+
+        async def serve(agent: Agent, **settings: Any) -> Wire:
+            settings.setdefault("limits", Limits(shutdown_grace=0.2, lease=2, cancel_wait=2))
+            url = await stack.enter_async_context(serving(App(agent, **settings)))
+            return Wire(str(request.param), url, http)
+
+        yield serve

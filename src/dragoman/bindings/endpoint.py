@@ -155,7 +155,8 @@ class Endpoint:
         encode_error: Callable[[A2AError], bytes],
     ) -> None:
         """Open the stream, so that an early error is a plain answer (Spec: AMB-09), then carry it over."""
-        stream = await self._operations.stream(call.op, call.request, context)
+        opening = self._operations.stream(call.op, call.request, context)
+        stream = await while_connected(exchange.receive, opening, patience=_PATIENCE)
         pump = StreamPump(
             exchange,
             stream,

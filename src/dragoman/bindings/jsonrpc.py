@@ -60,7 +60,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
 
 _ENVELOPES = msgspec.json.Decoder(Envelope)
-_IDS = msgspec.json.Decoder(str | int | float)
+_IDS = msgspec.json.Decoder(str | int | float | None)
 
 
 def decode_call(body: bytes) -> Call:
@@ -77,7 +77,7 @@ def decode_envelope(body: bytes) -> Envelope:
     try:
         envelope = _ENVELOPES.decode(body)
         if not _is_id(envelope.id):
-            raise _broken("id", "must be a string or a whole number")
+            raise _broken("id", "must be a string, a whole number or null")
         return envelope
     except RecursionError:
         raise InvalidRequestError("The request is nested too deeply") from None
@@ -152,7 +152,7 @@ def _explain(body: bytes) -> A2AError:
         return _broken("id", "is missing: notifications are not supported")
     if not isinstance(value.get("method"), str):
         return _broken("method", "must be a string")
-    return _broken("id", "must be a string or a whole number")
+    return _broken("id", "must be a string, a whole number or null")
 
 
 def _broken(member: str, why: str) -> InvalidRequestError:

@@ -38,43 +38,36 @@ class _Node:
 
 
 def http_methods(op: Operation) -> tuple[str, ...]:
-    """The HTTP methods an operation is served under. Subscribing has two (Spec: AMB-88)."""
-    return ("POST", "GET") if op is SUBSCRIBE_TO_TASK else (op.http_method,)
+    """The HTTP methods an operation is served under: HEAD beside GET, and two for subscribing (Spec: AMB-88)."""
+    if op is SUBSCRIBE_TO_TASK:
+        return "GET", "POST"
+    return ("GET", "HEAD") if op.http_method == "GET" else (op.http_method,)
 
 
 def match_route(method: str, path: str) -> Route:
     """Find the route of a raw path (percent-encoded, relative to the interface).
 
     Raises MethodNotFoundError for an unknown path, and MethodNotAllowedError whose ``metadata["allow"]``
-    lists what is allowed. HEAD is taken as GET where the answer is no stream.
+    lists what is allowed.
     """
     op = _EXACT.get(path, _NOWHERE).ops.get(method)
     if op is not None:
         return Route(op, {})
     allowed: set[str] = set()
     for node, values in _candidates(path):
-        op = node.ops.get(method) or _head(method, node)
+        op = node.ops.get(method)
         if op is not None:
             return _route(op, values)
         allowed.update(node.ops)
     if not allowed:
         raise MethodNotFoundError("There is no such path")
-    raise MethodNotAllowedError(metadata={"allow": _allow(allowed)})
+    raise MethodNotAllowedError(metadata={"allow": ", ".join(sorted(allowed | {"OPTIONS"}))})
 
 
 def _route(op: Operation, values: list[str]) -> Route:
     """``values`` are those of the path's variables in order, a tenant before the operation's own."""
     names = op.path_fields if len(values) == len(op.path_fields) else ("tenant", *op.path_fields)
     return Route(op, {name: unquote(value) for name, value in zip(names, values, strict=True)})
-
-
-def _head(method: str, node: _Node) -> Operation | None:
-    op = node.ops.get("GET") if method == "HEAD" else None
-    return op if op is not None and not op.streaming else None
-
-
-def _allow(methods: set[str]) -> str:
-    return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set()) | {"OPTIONS"}))
 
 
 def _candidates(path: str) -> Iterator[tuple[_Node, list[str]]]:

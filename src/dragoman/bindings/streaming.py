@@ -20,7 +20,7 @@ from enum import Enum, auto
 from dragoman.bindings.exchange import Exchange
 from dragoman.bindings.failure import as_protocol_error
 from dragoman.errors import A2AError
-from dragoman.http.asgi import ClientGoneError, Header
+from dragoman.http.asgi import ClientGoneError, Header, until_disconnected
 from dragoman.http.sse import CONTENT_TYPE, HEARTBEAT, SseFraming
 from dragoman.ports.operations import Event, EventStream
 
@@ -78,7 +78,8 @@ class StreamPump:
         self._task = task
         self._last_sent = self._loop.time()
         self._timer = self._loop.call_later(self._longest_wait(), self._tick)
-        watcher = asyncio.create_task(self._watch())
+        watcher = asyncio.create_task(until_disconnected(self._exchange.receive))
+        watcher.add_done_callback(self._client_left)
         try:
             await self._copy()
         except asyncio.CancelledError:
@@ -88,10 +89,13 @@ class StreamPump:
         except ClientGoneError:
             pass
         finally:
+            self._finishing = True
             self._timer.cancel()
             watcher.cancel()
-            await asyncio.wait((watcher,))
-            await self._stream.aclose()
+            try:
+                await self._stream.aclose()
+            finally:
+                await asyncio.wait((watcher,))
 
     async def _copy(self) -> None:
         await self._exchange.start(200, STREAM_HEADERS)
@@ -143,9 +147,11 @@ class StreamPump:
         self._sending_since = None
         self._last_sent = self._loop.time()
 
-    async def _watch(self) -> None:
-        while (await self._exchange.receive())["type"] != "http.disconnect":
-            pass
+    def _client_left(self, watcher: asyncio.Task[None]) -> None:
+        if watcher.cancelled():
+            return
+        if (error := watcher.exception()) is not None:
+            _log.error("the server's receive failed; its stream is closed", exc_info=error)
         if not self._finishing:
             self._interrupt(_Reason.GONE)
 

@@ -9,12 +9,15 @@ Spec: §3.5.2, SEND-08.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from dragoman.http.asgi import ClientGoneError, Receive
+from dragoman.http.asgi import ClientGoneError, Receive, until_disconnected
 
 T = TypeVar("T")
+
+_log = logging.getLogger("dragoman.bindings")
 
 
 async def while_connected(receive: Receive, pending: Coroutine[Any, Any, T], *, patience: float) -> T:
@@ -51,7 +54,11 @@ class _Watch:
         self._watcher = asyncio.create_task(self._watch(task))
 
     async def _watch(self, task: asyncio.Task[Any]) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+        try:
+            await until_disconnected(self._receive)
+        except Exception:
+            # Without a connection to look at the call is waited for all the same.
+            _log.exception("the server's receive failed")
+            return
         self._gone = True
         task.cancel()

@@ -50,13 +50,18 @@ def capabilities_of(facts: CardFacts) -> AgentCapabilities:
 
 
 def build_card(facts: CardFacts, base_url: str, bindings: Sequence[str] = HTTP_BINDINGS) -> AgentCard:
-    """A new card whose interfaces are the given bindings at ``base_url``, in order of preference."""
+    """A new card whose interfaces are the given bindings at ``base_url``, in order of preference.
+
+    JSON-RPC posts to the very address in the card: below a path it ends with a slash, since frameworks answer the bare
+    path of a mount with a redirect, which no client follows with a POST.
+    """
     return AgentCard(
         name=facts.name,
         description=facts.description,
         version=facts.version,
         supported_interfaces=[
-            AgentInterface(url=base_url, protocol_binding=binding, protocol_version="1.0") for binding in bindings
+            AgentInterface(url=_address(base_url, binding), protocol_binding=binding, protocol_version="1.0")
+            for binding in bindings
         ],
         capabilities=capabilities_of(facts),
         default_input_modes=list(facts.input_modes),
@@ -66,6 +71,11 @@ def build_card(facts: CardFacts, base_url: str, bindings: Sequence[str] = HTTP_B
         documentation_url=facts.documentation_url,
         icon_url=facts.icon_url,
     )
+
+
+def _address(base_url: str, binding: str) -> str:
+    base = base_url.rstrip("/")
+    return f"{base}/" if binding == "JSONRPC" and urlsplit(base).path else base
 
 
 def check_card(card: AgentCard) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from dragoman.errors import PayloadTooLargeError
 
@@ -62,21 +62,38 @@ def relative_path(scope: Scope) -> str:
 
     Some frameworks leave the mount's prefix in ``path`` and repeat it in ``root_path``, others cut it off.
     """
-    root: str = scope.get("root_path", "").rstrip("/")
+    root: str = scope.get("root_path", "")
     raw: bytes = scope.get("raw_path") or b""
-    if b"%" not in raw:
-        path = _below(root, scope["path"])
-        return path if path.isascii() and "%" not in path else quote(path, safe="/:")
-    text = raw.partition(b"?")[0].decode("latin-1")
-    for prefix in (root, quote(root)):
-        if prefix and text.startswith(prefix):
-            return _below(prefix, text)
-    return text
+    if b"%" in raw:
+        text = raw.partition(b"?")[0].decode("latin-1")
+        return _below_encoded(_prefixes(scope, root), text) if root else text
+    path: str = scope["path"]
+    if root:
+        path = _below(_prefixes(scope, root), path)
+    return path if path.isascii() and "%" not in path else quote(path, safe="/:")
 
 
-def _below(root: str, path: str) -> str:
-    inside = bool(root) and path.startswith(root) and (len(path) == len(root) or path[len(root)] == "/")
-    return path[len(root) :] if inside else path
+def _prefixes(scope: Scope, root: str) -> list[str]:
+    """What the path may begin with: the whole ``root_path``, or Starlette's mounts less what a proxy cut off."""
+    root = root.rstrip("/")
+    outer: str = scope.get("app_root_path", "").rstrip("/")
+    return [root, root.removeprefix(outer)] if outer else [root]
+
+
+def _below(prefixes: list[str], path: str) -> str:
+    for prefix in prefixes:
+        if prefix and (path == prefix or path.startswith(prefix + "/")):
+            return path[len(prefix) :]
+    return path
+
+
+def _below_encoded(prefixes: list[str], path: str) -> str:
+    segments = path.split("/")
+    for prefix in prefixes:
+        depth = prefix.count("/") + 1
+        if prefix and unquote("/".join(segments[:depth])) == prefix:
+            return "".join(f"/{segment}" for segment in segments[depth:])
+    return path
 
 
 def server_url(scope: Scope) -> str:
@@ -117,3 +134,9 @@ async def read_body(receive: Receive, limit: int, declared: bytes | None = None)
 
 def _too_large(limit: int) -> PayloadTooLargeError:
     return PayloadTooLargeError(f"The request is larger than {limit} bytes")
+
+
+async def until_disconnected(receive: Receive) -> None:
+    """Return when the client has closed the connection. The request's body must have been read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

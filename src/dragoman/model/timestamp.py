@@ -60,9 +60,15 @@ class Timestamp(datetime):
 
     def rfc3339(self) -> str:
         """The text on the wire. ValueError when the timestamp was made without a time zone. Spec: DATA-07."""
-        if self.tzinfo is UTC:
-            return self.isoformat("T", "milliseconds")[:-6] + "Z"
-        return Timestamp.of(self).rfc3339()
+        global _written
+        last, text = _written
+        if last is self:
+            return text
+        if self.tzinfo is not UTC:
+            return Timestamp.of(self).rfc3339()
+        text = self.isoformat("T", "milliseconds")[:-6] + "Z"
+        _written = (self, text)
+        return text
 
 
 def _parse_any(text: str) -> Timestamp:
@@ -85,3 +91,6 @@ def _zone(found: re.Match[str]) -> timezone:
 
 
 EPOCH = Timestamp(1970, 1, 1, tzinfo=UTC)
+
+_written: tuple[Timestamp, str] = (EPOCH, "1970-01-01T00:00:00.000Z")
+"""The timestamp that was written last and its text: the status of a task is written several times in a row."""

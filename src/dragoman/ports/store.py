@@ -190,7 +190,7 @@ class TaskStore(Protocol):
         ...
 
     async def orphans(self, now_ms: int, limit: int) -> list[str]:
-        """Ids of SUBMITTED and WORKING tasks that nobody alive holds (no worker, or a dead one), oldest first."""
+        """Ids of tasks that a dead worker holds, oldest status first."""
         ...
 
     async def claim(self, task_id: str, worker: str, now_ms: int) -> StoredTask | None:

@@ -30,7 +30,7 @@ from dragoman.model import (
 from dragoman.ports.operations import CallContext, Event
 from dragoman.ports.store import Append, NewTask, Record, Scope, StoredTask
 from dragoman.protocol.lifecycle import (
-    INTERRUPTED,
+    SETTLED,
     STATES,
     TERMINAL,
     TaskFold,
@@ -274,9 +274,8 @@ class LiveTask:
         )
 
     def _holder(self) -> str | None:
-        if self.state in TERMINAL or (self.run is None and self.state in INTERRUPTED):
-            return None
-        return self._host.worker
+        """Nobody, as long as the next move is the client's: whoever gets the message goes on, also after a crash."""
+        return None if self.state in SETTLED else self._host.worker
 
     def _snapshot(self, added: int) -> bytes | None:
         self._since_snapshot += added

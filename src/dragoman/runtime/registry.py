@@ -7,8 +7,8 @@ exist (Spec: ERR-06, ERR-09, ERR-10, CANCEL-05, AUTH-10).
 
 from __future__ import annotations
 
-import asyncio
 import logging
+from collections import Counter
 
 from dragoman.errors import StaleLeaseError, StoreError, TaskNotFoundError, UnavailableError
 from dragoman.model import Timestamp
@@ -34,8 +34,11 @@ class Registry:
         self._store = store
         self._committer = committer
         self._clock = clock
+        self._now_ms = 0
+        self._now = Timestamp.from_ms(0)
         self._live: dict[str, LiveTask] = {}
-        self._loading: dict[str, asyncio.Task[LiveTask | None]] = {}
+        self._loading: Counter[str] = Counter()
+        self._left: Counter[str] = Counter()
 
     # Host.
 
@@ -44,8 +47,11 @@ class Registry:
         self._committer.submit(live)
 
     def now(self) -> Timestamp:
-        """The moment."""
-        return Timestamp.from_ms(self._clock.now_ms())
+        """The moment; the same object within one millisecond."""
+        ms = self._clock.now_ms()
+        if ms != self._now_ms:
+            self._now_ms, self._now = ms, Timestamp.from_ms(ms)
+        return self._now
 
     def new_id(self) -> str:
         """A fresh id."""
@@ -55,6 +61,8 @@ class Registry:
         """Drop a live task that nothing needs; the store has it."""
         if self._live.get(live.task_id) is live:
             del self._live[live.task_id]
+            if live.task_id in self._loading:
+                self._left[live.task_id] += 1
 
     def lost(self, live: LiveTask, error: StoreError) -> None:
         """A write failed: stop the handler, and let the janitor see what the store knows of the task."""
@@ -91,30 +99,36 @@ class Registry:
 
     async def hold(self, task_id: str, scope: Scope) -> LiveTask:
         """The task, live and held (call ``unhold`` when done). Raises TaskNotFoundError."""
-        live = self._live.get(task_id) or await self._load_shared(task_id)
+        live = self._live.get(task_id) or await self._load(task_id, scope)
         if live is None or live.scope != scope:
             raise not_found(task_id)
         live.hold()
         return live
 
-    async def _load_shared(self, task_id: str) -> LiveTask | None:
-        loading = self._loading.get(task_id)
-        if loading is None:
-            loading = asyncio.create_task(self._load(task_id))
-            self._loading[task_id] = loading
-            loading.add_done_callback(lambda _: self._loading.pop(task_id, None))
-        return await asyncio.shield(loading)
+    async def _load(self, task_id: str, scope: Scope) -> LiveTask | None:
+        """Read the task and make it live. Nothing is awaited between the last look at ``_live`` and the return.
 
-    async def _load(self, task_id: str) -> LiveTask | None:
-        stored = await self._store.task(task_id, None)
-        if stored is None:
-            return None
-        return self._live.get(task_id) or self._enliven(stored)
+        Within the scope, so that a task of somebody else costs no more time than one that does not exist. A task that
+        was live and left memory while it was read may be newer than what was read: then it is read again.
+        """
+        self._loading[task_id] += 1
+        try:
+            while True:
+                left = self._left[task_id]
+                stored = await self._store.task(task_id, scope)
+                live = self._live.get(task_id)
+                if live is not None or stored is None:
+                    return live
+                if left == self._left[task_id]:
+                    return self._enliven(stored)
+        finally:
+            self._loading[task_id] -= 1
+            if not self._loading[task_id]:
+                del self._loading[task_id]
+                self._left.pop(task_id, None)
 
     def _enliven(self, stored: StoredTask) -> LiveTask:
-        live = LiveTask.load(self, stored)
-        self._live[live.task_id] = live
-        asyncio.get_running_loop().call_soon(live.release_if_idle)
+        live = self._live[stored.task.id] = LiveTask.load(self, stored)
         return live
 
     async def lease(self, live: LiveTask) -> None:

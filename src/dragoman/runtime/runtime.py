@@ -266,7 +266,8 @@ class Runtime:
             live=None,
             create=self._create_for if self._handler.opening == "decide" else None,
             store=self._store,
-            clock=self._clock,
+            now=self._registry.now,
+            new_id=self._registry.new_id,
             most_unsaved=self.limits.unsaved_events,
         )
 
@@ -402,7 +403,8 @@ class Runtime:
             live=live,
             create=None,
             store=self._store,
-            clock=self._clock,
+            now=self._registry.now,
+            new_id=self._registry.new_id,
             most_unsaved=self.limits.unsaved_events,
             recovered=self._handler.resident,
         )

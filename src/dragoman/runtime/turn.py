@@ -17,7 +17,6 @@ from dragoman.model import (
     Timestamp,
 )
 from dragoman.ports.agent import Turn
-from dragoman.ports.clock import Clock
 from dragoman.ports.operations import CallContext
 from dragoman.ports.store import TaskStore
 from dragoman.runtime.live import LiveTask
@@ -41,7 +40,8 @@ class LiveTurn(Turn):
         live: LiveTask | None,
         create: Callable[[LiveTurn], Awaitable[LiveTask]] | None,
         store: TaskStore,
-        clock: Clock,
+        now: Callable[[], Timestamp],
+        new_id: Callable[[], str],
         most_unsaved: int,
         recovered: bool = False,
     ) -> None:
@@ -55,7 +55,8 @@ class LiveTurn(Turn):
         self._live = live
         self._create = create
         self._store = store
-        self._clock = clock
+        self._now = now
+        self._new_id = new_id
 
     @property
     def live(self) -> LiveTask:
@@ -133,8 +134,8 @@ class LiveTurn(Turn):
 
     def now(self) -> Timestamp:
         """The moment."""
-        return Timestamp.from_ms(self._clock.now_ms())
+        return self._now()
 
     def new_id(self) -> str:
         """A fresh id."""
-        return self._clock.new_id()
+        return self._new_id()

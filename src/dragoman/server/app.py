@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from dragoman.bindings.endpoint import Endpoint
@@ -18,6 +19,7 @@ from dragoman.ports.clock import Clock
 from dragoman.ports.operations import Caller, Operations
 from dragoman.ports.store import TaskStore
 from dragoman.protocol.validation import RequestRules
+from dragoman.protocol.versions import check_version
 from dragoman.runtime import Limits, Runtime
 from dragoman.stores import check_store, open_store
 
@@ -101,6 +103,7 @@ class App:
         settings = EndpointSettings(
             public_url=public_url,
             identify=identify,
+            check_version=partial(check_version, infer=infer_version),
             healthy=lambda: not self.runtime.is_stopping,
             max_body_bytes=max_body_bytes,
             heartbeat=heartbeat,

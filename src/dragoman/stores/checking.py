@@ -31,7 +31,11 @@ def check_store(store: Any) -> None:
 
 def _takes(method: Any, count: int) -> bool:
     try:
-        inspect.signature(method).bind(*[None] * count)
+        signature = inspect.signature(method)
+    except ValueError:
+        return True  # a compiled method does not tell
+    try:
+        signature.bind(*[None] * count)
     except TypeError:
         return False
     return True

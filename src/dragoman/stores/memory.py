@@ -4,78 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from copy import copy
 from heapq import heappop, heappush
 
 from dragoman.errors import StaleLeaseError, StoreError
-from dragoman.model import StreamResponse, Task
 from dragoman.ports.store import Append, NewTask, Record, Scope, StoredTask, TaskPage, TaskQuery
-from dragoman.protocol.lifecycle import TERMINAL, TaskFold, copy_task
+from dragoman.protocol.lifecycle import TERMINAL
+from dragoman.stores.entries import Entry, listed
 from dragoman.stores.refusing import find_conflict, find_fault, unknown_task
-from dragoman.stores.shelves import Key, Shelved, Shelves, find_page
-
-
-class _Entry(Shelved):
-    """A task: its log, who holds it, and the fold of the log as far as somebody asked for it."""
-
-    __slots__ = ("_folded", "_task", "facts", "fence", "id", "log", "memos", "shelves", "worker")
-
-    def __init__(self, append: Append, facts: NewTask, shelves: Shelves) -> None:
-        super().__init__(facts.context_id, (append.timestamp_ms, append.task_id), append.state)
-        self.id = append.task_id
-        self.facts = facts
-        self.shelves = shelves
-        self.fence = append.fence
-        self.worker: str | None = None
-        self.memos: dict[str, bytes] | None = None
-        first = append.records[0]
-        self.log: list[Record] = [_own_first(first), *append.records[1:]]
-        self._task: Task | None = None
-        self._folded = 0
-
-    def task(self) -> Task:
-        """The fold of the whole log; not to be handed out without a copy."""
-        if self._folded == len(self.log):
-            assert self._task is not None
-            return self._task
-        task = self._task or self.log[0].event.task
-        assert task is not None
-        fold = TaskFold(task)
-        for record in self.log[self._folded :]:
-            fold.apply(record)
-        self._task = fold.task
-        self._folded = len(self.log)
-        return fold.task
-
-
-def _own_first(record: Record) -> Record:
-    """Record 1 with a task of its own: the giver's may go on living."""
-    task = record.event.task
-    assert task is not None
-    event = StreamResponse(task=_handed_out(task))
-    return Record(1, event, message=record.message, event_json=record.encoded)
-
-
-def _handed_out(task: Task) -> Task:
-    own = copy_task(task)
-    own.status = copy(task.status)
-    own.metadata = None if task.metadata is None else dict(task.metadata)
-    return own
-
-
-def _listed(task: Task, query: TaskQuery) -> Task:
-    if query.with_artifacts:
-        own = _handed_out(task)
-        if not query.with_history:
-            own.history = []
-        return own
-    return Task(
-        id=task.id,
-        context_id=task.context_id,
-        status=copy(task.status),
-        history=list(task.history) if query.with_history else [],
-        metadata=None if task.metadata is None else dict(task.metadata),
-    )
+from dragoman.stores.shelves import Key, Shelves, find_page
 
 
 class MemoryStore:
@@ -88,9 +24,9 @@ class MemoryStore:
     durable = False
 
     def __init__(self) -> None:
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, Entry] = {}
         self._shelves: dict[Scope, Shelves] = {}
-        self._held: dict[str, _Entry] = {}
+        self._held: dict[str, Entry] = {}
         self._finished: list[Key] = []
         self._workers: dict[str, int] = {}
         self._secrets: dict[str, bytes] = {}
@@ -130,12 +66,12 @@ class MemoryStore:
         shelves = self._shelves.get(facts.scope)
         if shelves is None:
             shelves = self._shelves[facts.scope] = Shelves()
-        entry = self._entries[append.task_id] = _Entry(append, facts, shelves)
+        entry = self._entries[append.task_id] = Entry(append, facts, shelves)
         self._hold(entry, append.worker)
         shelves.add(entry)
         self._note_end(entry)
 
-    def _extend(self, entry: _Entry, append: Append) -> StoreError | None:
+    def _extend(self, entry: Entry, append: Append) -> StoreError | None:
         conflict = find_conflict(append, entry.fence, len(entry.log))
         if conflict is not None:
             return conflict
@@ -149,14 +85,14 @@ class MemoryStore:
             self._note_end(entry)
         return None
 
-    def _hold(self, entry: _Entry, worker: str | None) -> None:
+    def _hold(self, entry: Entry, worker: str | None) -> None:
         entry.worker = worker
         if worker is None:
             self._held.pop(entry.id, None)
         else:
             self._held[entry.id] = entry
 
-    def _note_end(self, entry: _Entry) -> None:
+    def _note_end(self, entry: Entry) -> None:
         if entry.state in TERMINAL:
             heappush(self._finished, entry.key)
 
@@ -167,18 +103,7 @@ class MemoryStore:
         entry = self._entries.get(task_id)
         if entry is None or (scope is not None and entry.facts.scope != scope):
             return None
-        return self._stored(entry)
-
-    def _stored(self, entry: _Entry) -> StoredTask:
-        return StoredTask(
-            task=_handed_out(entry.task()),
-            number=len(entry.log),
-            scope=entry.facts.scope,
-            fence=entry.fence,
-            worker=entry.worker,
-            agent=entry.facts.agent,
-            wire_version=entry.facts.wire_version,
-        )
+        return entry.stored()
 
     async def records(self, task_id: str, after: int, limit: int) -> list[Record]:
         """Records after a number, shared with the log."""
@@ -190,7 +115,7 @@ class MemoryStore:
         shelves = self._shelves.get(query.scope)
         shelf = [] if shelves is None else self._shelf(shelves, query)
         keys, total, more = find_page(shelf, query.page_size, query.since_ms, query.after)
-        tasks = [_listed(self._entries[key[1]].task(), query) for key in keys]
+        tasks = [listed(self._entries[key[1]].task(), query) for key in keys]
         return TaskPage(tasks=tasks, total=total, next=keys[-1] if more else None)
 
     def _shelf(self, shelves: Shelves, query: TaskQuery) -> list[Key]:
@@ -244,11 +169,11 @@ class MemoryStore:
     async def claim(self, task_id: str, worker: str, now_ms: int) -> StoredTask | None:
         """Take the lease of a task that nobody alive holds."""
         entry = self._entries.get(task_id)
-        if entry is None or (entry.worker is not None and self._is_alive(entry.worker, now_ms)):
+        if entry is None or (entry.worker not in (None, worker) and self._is_alive(entry.worker, now_ms)):
             return None
         entry.fence += 1
         self._hold(entry, worker)
-        return self._stored(entry)
+        return entry.stored()
 
     # Retention.
 
@@ -263,7 +188,7 @@ class MemoryStore:
                 removed += 1
         return removed
 
-    def _remove(self, entry: _Entry) -> None:
+    def _remove(self, entry: Entry) -> None:
         del self._entries[entry.id]
         self._held.pop(entry.id, None)
         entry.shelves.remove(entry)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from dragoman.errors import ConfigurationError
 from dragoman.ports.store import TaskStore
 from dragoman.stores.memory import MemoryStore
@@ -22,7 +24,7 @@ def open_store(url: str | None) -> TaskStore:
         return MemoryStore()
     scheme, separator, _ = url.partition("://")
     if not separator and url:
-        return _sqlite(f"sqlite:///{url}")
+        return _sqlite(Path(url))
     if scheme == "sqlite":
         return _sqlite(url)
     if scheme.partition("+")[0] in ("postgres", "postgresql"):
@@ -30,7 +32,7 @@ def open_store(url: str | None) -> TaskStore:
     raise ConfigurationError(f"The store {scheme or 'setting'!r} is unknown; allowed are {_ALLOWED}")
 
 
-def _sqlite(url: str) -> TaskStore:
+def _sqlite(url: str | Path) -> TaskStore:
     # SQLAlchemy is an extra and takes a tenth of a second to import; its door is opened on demand.
     from dragoman.stores.sql import SqlStore
 

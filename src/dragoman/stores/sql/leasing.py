@@ -49,7 +49,10 @@ def read_orphans(connection: Connection, now_ms: int, limit: int) -> list[str]:
 _CLAIMABLE = (
     select(TASKS.c.fence)
     .select_from(_WITH_WORKER)
-    .where(TASKS.c.id == bindparam("id"), or_(TASKS.c.worker.is_(None), _NOBODY_ALIVE))
+    .where(
+        TASKS.c.id == bindparam("id"),
+        or_(TASKS.c.worker.is_(None), TASKS.c.worker == bindparam("worker"), _NOBODY_ALIVE),
+    )
     .with_for_update(of=TASKS)
 )
 _CLAIM = (
@@ -59,7 +62,7 @@ _CLAIM = (
 
 def claim_task(connection: Connection, task_id: str, worker: str, now_ms: int) -> StoredTask | None:
     """Take the lease of a task that nobody alive holds, or None."""
-    if connection.execute(_CLAIMABLE, {"id": task_id, "now_ms": now_ms}).first() is None:
+    if connection.execute(_CLAIMABLE, {"id": task_id, "worker": worker, "now_ms": now_ms}).first() is None:
         return None
     connection.execute(_CLAIM, {"task": task_id, "worker": worker})
     return read_task(connection, task_id, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ SCHEMA_VERSION = "v0001"
 
 VERSION_TABLE = "dragoman_version"
 
+# A migration finds its context in a global of Alembic's, so there can be one at a time in a process.
+_ALEMBIC = threading.Lock()
 _FOLDER = Path(__file__).parent / "migrations"
 _VERSION: Select[Any] = select(column("version_num")).select_from(table(VERSION_TABLE))
 
@@ -54,4 +57,5 @@ def _upgrade(connection: Connection) -> None:
     config = Config()
     config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    with _ALEMBIC:
+        command.upgrade(config, "head")

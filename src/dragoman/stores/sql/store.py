@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -23,8 +24,8 @@ _SHARD = 0
 class SqlStore:
     """A :class:`~dragoman.ports.store.TaskStore` in a SQL database.
 
-    * ``url``: ``sqlite:///relative/file.db`` or ``sqlite:////absolute/file.db``; the file is made when it is missing,
-      its folder is not;
+    * ``url``: ``sqlite:///relative/file.db`` or ``sqlite:////absolute/file.db``, or a Path; the file is made when it is
+      missing, its folder is not;
     * ``busy_timeout``: seconds to wait while another process holds the database's lock (default 5);
     * ``readers``: threads that read (default 4); one more thread writes.
 
@@ -36,7 +37,7 @@ class SqlStore:
 
     durable = True
 
-    def __init__(self, url: str, *, busy_timeout: float = 5.0, readers: int = 4) -> None:
+    def __init__(self, url: str | Path, *, busy_timeout: float = 5.0, readers: int = 4) -> None:
         self._url = _parse(url)
         self._path = database_path(self._url)
         self._busy_timeout = busy_timeout
@@ -140,7 +141,9 @@ class SqlStore:
         return await self._write.run(leasing.make_secret, name)
 
 
-def _parse(url: str) -> URL:
+def _parse(url: str | Path) -> URL:
+    if isinstance(url, Path):
+        return URL.create("sqlite", database=str(url))
     try:
         parsed = make_url(url)
     except ArgumentError:

@@ -70,6 +70,17 @@ class ListingContract:
         await put(store, first.move(WORKING, START_MS + 2).take())
         assert await listed_ids(store, TaskQuery(scope=ANYBODY)) == ["a", "b"]
 
+    @proves("B105")
+    async def test_a_task_without_a_timestamp_is_listed_last(self, store: TaskStore) -> None:
+        """Not an error; its sort key is 0."""
+        for task_id in ("a", "b"):
+            append = SampleTask(task_id, at=0).take()
+            append.status = b'{"state":"TASK_STATE_WORKING"}'
+            await put(store, append)
+        await put(store, SampleTask("c").take())
+
+        assert await listed_ids(store, TaskQuery(scope=ANYBODY, page_size=1)) == ["c", "b", "a"]
+
     @proves("LIST-09", "LIST-13", "AMB-53")
     async def test_filters_narrow_together_and_the_total_counts_all_matches(self, store: TaskStore) -> None:
         """Context, state, and a time that is inclusive; on pages of one."""
