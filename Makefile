@@ -36,7 +36,7 @@ bench: $(READY) ## ratios to a bare ASGI app on the same server
 	$(PY) -m bench $(ARGS)
 
 run: $(READY) ## serve an agent: make run AGENT=examples.travel.agent:agent ARGS='--port 9000'
-	$(PY) -m dragoman.cli run $(AGENT) $(ARGS)
+	$(PY) -m dragoman run $(AGENT) $(ARGS)
 
 rows: $(READY) ## the requirements without a test, without running one
 	@$(PY) -m tests.requirements.rows

@@ -1,8 +1,9 @@
 """``make bench``: a table of ratios to a bare ASGI app, and the ratios to reach.
 
-The two servers run one after the other in processes of their own, on the same HTTP server with the same request and, for
-the bare app, the bytes that ours answered. What is compared is the processor time of the server process for one answer: it
-hardly depends on what else the machine is doing, and for a server that is kept busy it is the inverse of its rate.
+The two servers run one after the other in processes of their own, on the same HTTP server with the same request and,
+for the bare app, the bytes that ours answered. What is compared is the processor time of the server process for one
+answer: it hardly depends on what else the machine is doing, and for a server that is kept busy it is the inverse of
+its rate.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.client import Assembly, Result
+from dragoman.client import Assembly, Result, StreamEvent
+from dragoman.client.progress import event_of
 from dragoman.model import (
     Artifact,
     Message,
@@ -22,10 +23,16 @@ from dragoman.model import (
 from tests.client.words import artifact, message, status, task
 
 
+def event(value: dict[str, Any]) -> StreamEvent:
+    found = event_of(decode_value(StreamResponse, value, lenient_required=True))
+    assert found is not None
+    return found
+
+
 def assembled(*values: dict[str, Any]) -> Result:
     assembly = Assembly()
     for value in values:
-        assembly.apply(decode_value(StreamResponse, value, lenient_required=True))
+        assembly.apply(event(value))
     return assembly.result()
 
 
@@ -66,19 +73,25 @@ def test_a_message_alone_is_the_answer() -> None:
 
 
 def test_the_events_given_are_not_changed() -> None:
-    first = decode_value(StreamResponse, {"task": task("WORKING", artifacts=[{"artifactId": "a1", "parts": [{"text": "x"}]}])})
+    first = event({"task": task("WORKING", artifacts=[{"artifactId": "a1", "parts": [{"text": "x"}]}])})
     before = encode_json(first)
     assembly = Assembly()
 
     assembly.apply(first)
-    assembly.apply(decode_value(StreamResponse, artifact("y", append=True)))
+    assembly.apply(event(artifact("y", append=True)))
 
     assert assembly.result().text == "xy"
     assert encode_json(first) == before
 
 
 def test_nothing_is_no_success() -> None:
-    assert (Result().ok, Result().text, Result().artifacts, Result().data, Result().waiting) == (False, "", [], None, False)
+    assert (Result().ok, Result().text, Result().artifacts, Result().data, Result().waiting) == (
+        False,
+        "",
+        [],
+        None,
+        False,
+    )
 
 
 def test_a_result_offers_its_content_by_kind() -> None:
@@ -86,7 +99,9 @@ def test_a_result_offers_its_content_by_kind() -> None:
     found = Task(
         id="t1",
         context_id="c1",
-        status=TaskStatus(state=TaskState.INPUT_REQUIRED, message=Message(message_id="m", role=Role.AGENT, parts=[Part(text="ok?")])),
+        status=TaskStatus(
+            state=TaskState.INPUT_REQUIRED, message=Message(message_id="m", role=Role.AGENT, parts=[Part(text="ok?")])
+        ),
         artifacts=[Artifact(artifact_id="a", parts=parts), Artifact(artifact_id="b", parts=[Part(text="more")])],
     )
 

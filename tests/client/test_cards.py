@@ -109,7 +109,9 @@ def test_the_first_interface_that_is_spoken_comes_first_whatever_the_order_of_bi
 
 
 @pytest.mark.req("VER-03", "AMB-19", "AMB-78")
-@pytest.mark.parametrize(("version", "spoken"), [("1.0", 1), ("1.0.7", 1), ("1", 1), ("", 1), ("1.1", 0), ("2.0", 0), ("x", 0)])
+@pytest.mark.parametrize(
+    ("version", "spoken"), [("1.0", 1), ("1.0.7", 1), ("1", 1), ("", 1), ("1.1", 0), ("2.0", 0), ("x", 0)]
+)
 def test_versions_are_compared_by_major_and_minor(version: str, spoken: int) -> None:
     found = with_interfaces(("JSONRPC", version, "http://a/"), ("HTTP+JSON", "1.0", "http://b/"))
 
@@ -120,13 +122,23 @@ def test_versions_are_compared_by_major_and_minor(version: str, spoken: int) -> 
 def test_a_card_without_a_spoken_interface_says_what_it_offers_and_what_is_spoken() -> None:
     found = with_interfaces(("GRPC", "1.0", "h:1"), ("JSONRPC", "0.3", "http://a/"))
 
-    with pytest.raises(CardError, match=r"offers GRPC 1\.0, JSONRPC 0\.3; this client speaks JSONRPC 1\.0, HTTP\+JSON 1\.0"):
+    with pytest.raises(
+        CardError, match=r"offers GRPC 1\.0, JSONRPC 0\.3; this client speaks JSONRPC 1\.0, HTTP\+JSON 1\.0"
+    ):
         select_interfaces(found)
 
 
 @pytest.mark.req("B135")
 @pytest.mark.parametrize(
-    "end", ["/.well-known/agent-card.json", "/.well-known/agent.json", "/v1/card", "/message:stream", "/message:send", "/v1/card/"]
+    "end",
+    [
+        "/.well-known/agent-card.json",
+        "/.well-known/agent.json",
+        "/v1/card",
+        "/message:stream",
+        "/message:send",
+        "/v1/card/",
+    ],
 )
 def test_an_interface_that_is_the_card_or_one_operation_is_an_error_that_names_the_remedy(end: str) -> None:
     found = with_interfaces(("HTTP+JSON", "1.0", f"http://a{end}"))

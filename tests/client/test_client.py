@@ -56,7 +56,11 @@ async def test_an_answer_without_task_and_message_is_an_invalid_response(server:
 
 @pytest.mark.req("AMB-43", "AMB-44", "B153")
 async def test_missing_ids_in_an_answer_are_borne(server: Peer) -> None:
-    odd = {"id": "t1", "status": {"state": "TASK_STATE_COMPLETED", "message": {"role": "ROLE_AGENT"}}, "artifacts": [{}]}
+    odd = {
+        "id": "t1",
+        "status": {"state": "TASK_STATE_COMPLETED", "message": {"role": "ROLE_AGENT"}},
+        "artifacts": [{}],
+    }
     server.on("POST", "/", result({"task": odd}))
 
     async with connect_to(server) as client:
@@ -103,7 +107,9 @@ async def test_all_tasks_are_read_page_by_page_until_the_token_is_empty(server: 
     assert found == ["t0", "t1", "t2"]
     sent = [request.json["params"] for request in server.received]
     assert [item.get("pageToken") for item in sent] == [None, "p2", "p3"]
-    assert all((item["contextId"], item["pageSize"], item["status"]) == ("c1", 1, "TASK_STATE_WORKING") for item in sent)
+    assert all(
+        (item["contextId"], item["pageSize"], item["status"]) == ("c1", 1, "TASK_STATE_WORKING") for item in sent
+    )
 
 
 async def test_pages_that_lead_in_a_circle_are_an_invalid_response(server: Peer) -> None:
@@ -121,7 +127,7 @@ async def test_a_moment_is_sent_in_utc(server: Peer) -> None:
     async with connect_to(server) as client:
         await client.list_tasks(status_timestamp_after=datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC))
         with pytest.raises(ValueError, match="time zone"):
-            await client.list_tasks(status_timestamp_after=datetime(2026, 1, 2))  # noqa: DTZ001
+            await client.list_tasks(status_timestamp_after=datetime(2026, 1, 2))
 
     assert params(server)["statusTimestampAfter"] == "2026-01-02T03:04:05.678Z"
 

@@ -38,7 +38,10 @@ def a_task(state: TaskState) -> Task:
         (b"\x00", [Part(raw=b"\x00", media_type="application/octet-stream")]),
         ({"a": 1}, [Part(data={"a": 1}, media_type="application/json")]),
         (Part(url="https://x/"), [Part(url="https://x/")]),
-        (["a", Part(data=None), {"b": 2}], [Part(text="a"), Part(data=None), Part(data={"b": 2}, media_type="application/json")]),
+        (
+            ["a", Part(data=None), {"b": 2}],
+            [Part(text="a"), Part(data=None), Part(data={"b": 2}, media_type="application/json")],
+        ),
         (("a",), [Part(text="a")]),
     ],
 )
@@ -70,7 +73,12 @@ def test_a_message_given_as_content_is_not_changed_and_can_be_sent_twice() -> No
     first = composed(given, task_id="t1", reference_task_ids=["s", "r"], message_metadata={"b": 2}).message
     second = composed(given).message
 
-    assert (first.message_id, first.task_id, first.reference_task_ids, first.metadata) == ("m1", "t1", ["r", "s"], {"b": 2})
+    assert (first.message_id, first.task_id, first.reference_task_ids, first.metadata) == (
+        "m1",
+        "t1",
+        ["r", "s"],
+        {"b": 2},
+    )
     assert second.metadata == {"a": 1}
     first.parts.append(Part(text="y"))
     first.reference_task_ids.append("z")

@@ -121,7 +121,9 @@ async def test_a_card_of_an_old_version_ends_the_search(server: Peer) -> None:
         await fetch_card(f"{server.url}/x")
 
 
-@pytest.mark.parametrize(("status", "error"), [(401, UnauthenticatedError), (403, PermissionDeniedError), (500, CardError)])
+@pytest.mark.parametrize(
+    ("status", "error"), [(401, UnauthenticatedError), (403, PermissionDeniedError), (500, CardError)]
+)
 async def test_a_refused_card_is_an_error_of_its_own_kind(server: Peer, status: int, error: type[Exception]) -> None:
     server.on("GET", CARD_PATH, plain(status, b"secret", www_authenticate='Bearer realm="x"'))
 
@@ -143,7 +145,7 @@ async def test_a_huge_card_is_not_read(server: Peer) -> None:
 
 @pytest.mark.req("B127")
 @pytest.mark.parametrize("answer", [silence, stream(b"{", end="stay")], ids=["no answer", "slow body"])
-async def test_a_slow_card_is_given_up(server: Peer, answer) -> None:  # noqa: ANN001
+async def test_a_slow_card_is_given_up(server: Peer, answer) -> None:
     server.on("GET", CARD_PATH, answer)
     http = HttpClient()
 
@@ -165,7 +167,9 @@ async def test_only_plain_http_addresses_are_fetched(target: str) -> None:
 
 
 @pytest.mark.req("AMB-71", "B127")
-@pytest.mark.parametrize("target", ["http://169.254.169.254/", "http://127.0.0.1:1/", "file:///etc/passwd", "/etc/passwd"])
+@pytest.mark.parametrize(
+    "target", ["http://169.254.169.254/", "http://127.0.0.1:1/", "file:///etc/passwd", "/etc/passwd"]
+)
 async def test_an_untrusted_target_reaches_neither_inside_nor_files(target: str) -> None:
     with pytest.raises(OutboundUrlError):
         await fetch_card(target, allow_private=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from dragoman.client import connect
 from dragoman.errors import (
+    ClientError,
     ConnectionLostError,
     InvalidAgentResponseError,
     InvalidParamsError,
@@ -76,6 +78,18 @@ async def test_the_tenant_of_the_interface_is_in_every_request(server: Peer, bin
     assert body.get("params", body)["tenant"] == "a/b"
 
 
+@pytest.mark.req("AMB-89")
+async def test_the_tenant_can_be_kept_out_of_paths(server: Peer) -> None:
+    value = card(server.url, REST)
+    value["supportedInterfaces"][0]["tenant"] = "a"
+    server.on("GET", "/tasks/t1", as_json(task("WORKING")))
+
+    async with connect_to(server, card=value, tenant_in_path=False) as client:
+        await client.get_task("t1")
+
+    assert server.targets() == ["GET /tasks/t1?tenant=a"]
+
+
 @pytest.mark.req("CARD-10")
 async def test_without_a_tenant_the_field_is_left_out(server: Peer) -> None:
     server.on("POST", "/", result({"task": task("COMPLETED")}))
@@ -134,7 +148,7 @@ async def test_a_stream_event_with_another_id_is_an_invalid_response(server: Pee
 
 @pytest.mark.req("AMB-91", "PCFG-09")
 @pytest.mark.parametrize("answer", [result({}), result(None)], ids=["object", "null"])
-async def test_a_delete_over_json_rpc_takes_every_usual_result(server: Peer, answer) -> None:  # noqa: ANN001
+async def test_a_delete_over_json_rpc_takes_every_usual_result(server: Peer, answer) -> None:
     server.on("POST", "/", answer)
 
     async with connect_to(server) as client:
@@ -149,7 +163,7 @@ async def test_a_delete_over_json_rpc_takes_every_usual_result(server: Peer, ans
     [plain(204, b"", kind=""), plain(200, b"{}"), plain(200, b""), plain(202, b"null")],
     ids=["204", "object", "empty", "null"],
 )
-async def test_a_delete_over_http_takes_every_2xx(server: Peer, answer) -> None:  # noqa: ANN001
+async def test_a_delete_over_http_takes_every_2xx(server: Peer, answer) -> None:
     server.on("DELETE", "/tasks/t1/pushNotificationConfigs/p1", answer)
 
     async with connect_to(server, REST) as client:
@@ -329,16 +343,16 @@ async def test_a_stream_cut_inside_its_first_event_is_an_error(server: Peer, end
 
 @pytest.mark.req("B055", "B007")
 async def test_text_survives_one_byte_chunks(server: Peer) -> None:
-    text = "a\u0085b\u2028c\u000b漢🚀"
-    body = f'data: {{"jsonrpc":"2.0","id":1,"result":{{"message":{{"messageId":"m","role":"ROLE_AGENT","parts":[{{"text":"{text}"}}]}}}}}}\n\n'
-    body = body.replace("\u000b", "\\u000b").encode()
+    text = "a\u0085b\u2028c漢🚀"
+    event = {"jsonrpc": "2.0", "id": 1, "result": {"message": message(text)}}
+    body = f"data: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
     server.on("POST", "/", stream(*(body[i : i + 1] for i in range(len(body)))))
 
     async with connect_to(server) as client:
-        event = await anext(client.stream("hi"))
+        received = await anext(client.stream("hi"))
 
-    assert isinstance(event, Message)
-    assert event.parts[0].text == text
+    assert isinstance(received, Message)
+    assert received.parts[0].text == text
 
 
 async def test_the_numbers_of_events_are_kept(server: Peer) -> None:
@@ -360,7 +374,7 @@ SUBSCRIBE = "/tasks/t1:subscribe"
 
 @pytest.mark.req("AMB-88")
 @pytest.mark.parametrize("refusal", [plain(405, b"", kind=""), NOT_FOUND_PAGE], ids=["405", "404 of the router"])
-async def test_subscribe_falls_back_to_get_and_remembers_it(server: Peer, refusal) -> None:  # noqa: ANN001
+async def test_subscribe_falls_back_to_get_and_remembers_it(server: Peer, refusal) -> None:
     server.on("POST", SUBSCRIBE, refusal)
     server.on("GET", SUBSCRIBE, stream({"task": task("COMPLETED")}, rpc=False))
 
@@ -373,7 +387,11 @@ async def test_subscribe_falls_back_to_get_and_remembers_it(server: Peer, refusa
 
 @pytest.mark.req("AMB-88", "SUB-04")
 async def test_a_task_that_is_not_found_is_no_reason_to_try_another_verb(server: Peer) -> None:
-    info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "TASK_NOT_FOUND", "domain": "a2a-protocol.org"}
+    info = {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": "TASK_NOT_FOUND",
+        "domain": "a2a-protocol.org",
+    }
     missing = {"error": {"code": 404, "status": "NOT_FOUND", "message": "no", "details": [info]}}
     server.on("POST", SUBSCRIBE, as_json(missing, 404))
 
@@ -410,6 +428,21 @@ async def test_leaving_the_loop_early_hangs_up_promptly_and_silently(
         await asyncio.wait_for(server.hung_up.wait(), BOUND)
 
     assert caplog.records == []
+
+
+@pytest.mark.req("B067")
+async def test_a_stream_that_is_open_when_the_client_closes_ends_with_an_error(server: Peer) -> None:
+    server.on("POST", "/", stream({"task": task("WORKING")}, end="stay"))
+
+    async with connect_to(server) as client:
+        events = client.stream("hi")
+        await anext(events)
+
+    await asyncio.wait_for(server.hung_up.wait(), BOUND)
+    with pytest.raises(ClientError):
+        await asyncio.wait_for(anext(events), BOUND)
+    with pytest.raises(ClientError, match="closed"):
+        await client.get_task("t1")
 
 
 @pytest.mark.req("B067")

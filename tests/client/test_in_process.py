@@ -107,7 +107,9 @@ async def test_errors_of_the_protocol_come_as_they_are() -> None:
 
 
 async def test_a_failure_inside_is_logged_and_told_in_neutral_words(caplog: pytest.LogCaptureFixture) -> None:
-    operations = FixedOperations(GetTask=ValueError("secret"), SendStreamingMessage=FixedStream(failure=KeyError("secret")))
+    operations = FixedOperations(
+        GetTask=ValueError("secret"), SendStreamingMessage=FixedStream(failure=KeyError("secret"))
+    )
 
     async with connect(FixedAgent(operations)) as client:
         with caplog.at_level(logging.ERROR), pytest.raises(InternalError) as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -39,7 +40,9 @@ def no_streams(server: Peer) -> dict[str, Any]:
 
 @pytest.mark.req("B069", "STRM-11")
 async def test_a_run_streams_where_it_can_and_shows_every_event(server: Peer) -> None:
-    server.on("POST", "/", stream({"task": task("SUBMITTED")}, artifact("a"), artifact("b", append=True), status("COMPLETED")))
+    server.on(
+        "POST", "/", stream({"task": task("SUBMITTED")}, artifact("a"), artifact("b", append=True), status("COMPLETED"))
+    )
     seen: list[str] = []
 
     async with connect_to(server) as client:
@@ -66,7 +69,9 @@ async def test_a_watcher_may_be_asynchronous(server: Peer) -> None:
 @pytest.mark.req("STRM-11", "SEND-11")
 async def test_a_run_polls_an_agent_without_streams(server: Peer) -> None:
     done = task("COMPLETED", artifacts=[{"artifactId": "a", "parts": [{"text": "x"}]}])
-    server.on("POST", "/", result({"task": task("SUBMITTED")}), result(task("WORKING")), result(task("WORKING")), result(done))
+    server.on(
+        "POST", "/", result({"task": task("SUBMITTED")}), result(task("WORKING")), result(task("WORKING")), result(done)
+    )
     seen: list[TaskState | int] = []
 
     async with connect_to(server, card=no_streams(server)) as client:
@@ -142,6 +147,20 @@ async def test_a_run_ends_when_the_task_waits_for_the_caller(server: Peer, state
         found = await client.run("hi")
 
     assert (found.waiting, found.question, found.ok) == (True, "where?", False)
+
+
+@pytest.mark.req("B069")
+@pytest.mark.parametrize("state", ["INPUT_REQUIRED", "AUTH_REQUIRED", "COMPLETED"])
+async def test_nothing_is_lost_when_all_events_come_at_once(server: Peer, state: str) -> None:
+    values = [WORKING, artifact("a"), artifact("b", append=True), status(state)]
+    lines = [json.dumps({"jsonrpc": "2.0", "id": 1, "result": value}) for value in values]
+    server.on("POST", "/", stream("".join(f"data: {line}\n\n" for line in lines).encode()))
+    seen: list[object] = []
+
+    async with connect_to(server) as client:
+        found = await client.run("hi", on_event=seen.append)
+
+    assert (found.text, len(seen)) == ("ab", 4)
 
 
 async def test_an_answer_to_a_question_waits_for_the_agent_where_there_are_no_streams(server: Peer) -> None:
@@ -230,11 +249,11 @@ async def test_a_task_that_is_over_is_not_waited_for(server: Peer) -> None:
 
 @pytest.mark.req("INTASK-07")
 async def test_a_task_that_needs_an_authorization_is_waited_for_until_it_goes_on(server: Peer) -> None:
-    server.on("POST", "/", stream({"task": task("AUTH_REQUIRED")}), result(task("AUTH_REQUIRED")), result(task("COMPLETED")))
+    server.on(
+        "POST", "/", stream({"task": task("AUTH_REQUIRED")}), result(task("AUTH_REQUIRED")), result(task("COMPLETED"))
+    )
 
     async with connect_to(server) as client:
         assert (await client.wait("t1")).ok
 
     assert methods(server) == ["SubscribeToTask", "GetTask", "GetTask"]
-
-

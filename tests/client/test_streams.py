@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -45,7 +46,9 @@ def methods(server: Peer) -> list[str]:
 def shown(event: object) -> str:
     """An event in a word."""
     if isinstance(event, Task):
-        return f"task {event.status.state.value[11:]} {''.join(p.text for a in event.artifacts for p in a.parts)}".strip()
+        return (
+            f"task {event.status.state.value[11:]} {''.join(p.text for a in event.artifacts for p in a.parts)}".strip()
+        )
     if isinstance(event, TaskStatusUpdateEvent):
         return event.status.state.value[11:]
     if isinstance(event, TaskArtifactUpdateEvent):
@@ -61,7 +64,9 @@ async def read(server: Peer, **options: Any) -> list[str]:
 
 @pytest.mark.req("STREAM-10", "STREAM-13", "B069")
 async def test_a_stream_is_read_to_the_end_of_its_task(server: Peer) -> None:
-    server.on("POST", "/", stream({"task": task("SUBMITTED")}, artifact("a"), artifact("b", append=True), status("COMPLETED")))
+    server.on(
+        "POST", "/", stream({"task": task("SUBMITTED")}, artifact("a"), artifact("b", append=True), status("COMPLETED"))
+    )
 
     assert await read(server) == ["task SUBMITTED", "+a", "+b", "COMPLETED"]
 
@@ -85,7 +90,13 @@ async def test_messages_and_tasks_may_come_at_any_place(server: Peer) -> None:
     server.on(
         "POST",
         "/",
-        stream(status("WORKING"), {"message": message("hm")}, {"message": message("hm")}, WORKING, {"task": task("COMPLETED")}),
+        stream(
+            status("WORKING"),
+            {"message": message("hm")},
+            {"message": message("hm")},
+            WORKING,
+            {"task": task("COMPLETED")},
+        ),
     )
 
     assert await read(server) == ["WORKING", "says hm", "says hm", "task WORKING", "task COMPLETED"]
@@ -246,7 +257,9 @@ async def test_a_task_that_is_gone_after_the_cut_is_the_agents_error(server: Pee
 
 
 @pytest.mark.req("B059", "AMB-14")
-@pytest.mark.parametrize(("end", "kind"), [("end", StreamInterruptedError), ("cut", ConnectionLostError), ("reset", ConnectionLostError)])
+@pytest.mark.parametrize(
+    ("end", "kind"), [("end", StreamInterruptedError), ("cut", ConnectionLostError), ("reset", ConnectionLostError)]
+)
 async def test_a_message_whose_stream_was_cut_before_anything_came_is_never_sent_again(
     server: Peer, end: str, kind: type[Exception]
 ) -> None:
@@ -283,12 +296,13 @@ async def test_silence_beyond_the_idle_limit_counts_as_a_cut(server: Peer) -> No
 
 @pytest.mark.req("B065")
 async def test_heartbeats_keep_a_quiet_stream_alive(server: Peer) -> None:
-    async def slow(request, writer) -> None:  # noqa: ANN001
+    async def slow(request, writer) -> None:
         await stream(WORKING, end="open")(request, writer)
         for _ in range(8):
             await asyncio.sleep(0.05)
             writer.write(b"4\r\n: \n\n\r\n")
-        last = b'data: {"jsonrpc":"2.0","id":1,"result":{"task":{"id":"t1","status":{"state":"TASK_STATE_COMPLETED"}}}}\n\n'
+        done = {"jsonrpc": "2.0", "id": 1, "result": {"task": task("COMPLETED")}}
+        last = f"data: {json.dumps(done)}\n\n".encode()
         writer.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(last), last))
 
     server.on("POST", "/", slow)

@@ -13,7 +13,7 @@ import pytest
 import dragoman
 from dragoman import Agent, App, Client, Limits
 from dragoman.testing.serving import serving
-from tests.conformance.wire import Wire
+from tests.conformance.raw import RawCalls
 
 BINDINGS = ("in process", "JSONRPC", "HTTP+JSON")
 STORES = ("memory", "sqlite")
@@ -44,7 +44,9 @@ async def connect(binding: str, store: str) -> AsyncIterator[Connect]:
     async with AsyncExitStack() as stack:
         urls: dict[int, str] = {}
 
-        async def connect(agent: Agent | App, *, client_settings: dict[str, Any] | None = None, **settings: Any) -> Client:
+        async def connect(
+            agent: Agent | App, *, client_settings: dict[str, Any] | None = None, **settings: Any
+        ) -> Client:
             settings.setdefault("limits", Limits(shutdown_grace=0.2, lease=2, cancel_wait=2))
             app = agent if isinstance(agent, App) else App(agent, store=store, **settings)
             given = client_settings or {}
@@ -56,9 +58,7 @@ async def connect(binding: str, store: str) -> AsyncIterator[Connect]:
             else:
                 if id(app) not in urls:
                     urls[id(app)] = await stack.enter_async_context(serving(app))
-                client = await stack.enter_async_context(
-                    dragoman.connect(urls[id(app)], bindings=(binding,), **given)
-                )
+                client = await stack.enter_async_context(dragoman.connect(urls[id(app)], bindings=(binding,), **given))
             connect.app = app  # type: ignore[attr-defined]
             connect.url = urls[id(app)]  # type: ignore[attr-defined]
             return client
@@ -67,14 +67,14 @@ async def connect(binding: str, store: str) -> AsyncIterator[Connect]:
 
 
 @pytest.fixture(params=BINDINGS[1:])
-async def wire(request: pytest.FixtureRequest) -> AsyncIterator[Callable[..., Awaitable[Wire]]]:
+async def wire(request: pytest.FixtureRequest) -> AsyncIterator[Callable[..., Awaitable[RawCalls]]]:
     """``raw = await wire(agent, **app_settings)``: serve the agent on a socket and call it by JSON of one's own."""
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=10))
 
-        async def serve(agent: Agent, **settings: Any) -> Wire:
+        async def serve(agent: Agent, **settings: Any) -> RawCalls:
             settings.setdefault("limits", Limits(shutdown_grace=0.2, lease=2, cancel_wait=2))
             url = await stack.enter_async_context(serving(App(agent, **settings)))
-            return Wire(str(request.param), url, http)
+            return RawCalls(str(request.param), url, http)
 
         yield serve

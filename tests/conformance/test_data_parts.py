@@ -7,8 +7,9 @@ import json
 import pytest
 
 from dragoman import Agent, Part, TaskState
+from dragoman.errors import InvalidParamsError, TaskNotFoundError
 from dragoman.model import Message, Role
-from tests.conformance.wire import say
+from tests.conformance.raw import say
 
 agent = Agent("Mirror", description="Gives back what it gets.", input_modes=["*/*"], output_modes=["*/*"])
 
@@ -18,7 +19,7 @@ async def mirror(ctx):
     await ctx.artifact(list(ctx.message.parts), metadata=dict(ctx.metadata))
 
 
-ODD_TEXT = "你好 👋🏽 e\u0301 \u0085 \u2028 \u2029 \x0b \x00 \u202e \\ \" </script>"
+ODD_TEXT = '你好 👋🏽 e\u0301 \u0085 \u2028 \u2029 \x0b \x00 \u202e \\ " </script>'
 
 PARTS = [
     Part(text="plain"),
@@ -117,15 +118,12 @@ async def test_every_spelling_that_proto_json_readers_take_is_taken(wire, messag
 
 
 @pytest.mark.req("DATA-06", "DATA-15")
-@pytest.mark.parametrize("length", [1, "1", 1.0, "1e0"])
-async def test_a_whole_number_may_come_in_any_form(wire, length) -> None:
+async def test_a_whole_number_may_come_in_any_form(wire) -> None:
     raw = await wire(agent)
-    if raw.binding == "HTTP+JSON" and length == "1e0":
-        length = 1e0
 
-    task = (await raw.call("SendMessage", say(configuration={"historyLength": length}))).result["task"]
-
-    assert len(task["history"]) == 1
+    for length in (1, "1", 1.0, 1e0, "-0"):
+        task = (await raw.call("SendMessage", say(configuration={"historyLength": length}))).result["task"]
+        assert len(task.get("history", [])) == int(length)
 
 
 GOOD = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "a"}]}
@@ -192,8 +190,6 @@ async def test_one_field_under_both_spellings_is_refused(wire) -> None:
 @pytest.mark.req("DATA-20", "AMB-42")
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
 async def test_a_client_cannot_speak_as_the_agent(connect) -> None:
-    from dragoman.errors import InvalidParamsError
-
     client = await connect(agent)
 
     with pytest.raises(InvalidParamsError) as refused:
@@ -204,23 +200,20 @@ async def test_a_client_cannot_speak_as_the_agent(connect) -> None:
 
 @pytest.mark.req("DATA-16", "DATA-30", "B099", "B013")
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
-@pytest.mark.parametrize("context_id", ["user 42/ä", "c" * 300, "contexts/1", "👋", "a:b?c#d%2F", " "])
-async def test_ids_are_opaque_text(connect, context_id) -> None:
+async def test_ids_are_opaque_text(connect) -> None:
     client = await connect(agent)
 
-    task = await client.send("hi", context_id=context_id)
-
-    assert task.context_id == task.history[0].context_id == context_id
-    assert "/" not in task.id
-    assert [found.id for found in (await client.list_tasks(context_id=context_id)).tasks] == [task.id]
-    assert (await client.list_tasks(context_id=context_id + "x")).tasks == []
+    for context_id in ("user 42/ä", "c" * 300, "contexts/1", "👋", "a:b?c#d%2F", " "):
+        task = await client.send("hi", context_id=context_id)
+        assert task.context_id == task.history[0].context_id == context_id
+        assert "/" not in task.id
+        assert [found.id for found in (await client.list_tasks(context_id=context_id)).tasks] == [task.id]
+        assert (await client.list_tasks(context_id=context_id + "x")).tasks == []
 
 
 @pytest.mark.req("DATA-30", "GET-03")
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
 async def test_a_resource_name_is_no_id(connect) -> None:
-    from dragoman.errors import TaskNotFoundError
-
     client = await connect(agent)
     task = await client.send("hi")
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from dragoman import Agent, Artifact, Message, Part, Reply, Role, TaskState, TaskStatus, TaskStatusUpdateEvent
+from dragoman.errors import InvalidAgentResponseError
 from dragoman.model import Task, TaskArtifactUpdateEvent
 from tests.client.words import connect_to, task
-from tests.conformance.wire import say
-from tests.http.peer import peer, result, stream
+from tests.conformance.raw import say
+from tests.http.peer import as_json, peer, result, stream
 
 MEMORY = pytest.mark.parametrize("store", ["memory"], indirect=True)
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -151,25 +152,24 @@ CHUNKS = {
 
 
 @pytest.mark.req("DATA-26", "AMB-57", "B089", "STREAM-12")
-@pytest.mark.parametrize(("events", "expected"), CHUNKS.values(), ids=CHUNKS)
-async def test_the_agent_the_store_and_the_client_put_chunks_together_alike(connect, events, expected) -> None:
+async def test_the_agent_the_store_and_the_client_put_chunks_together_alike(connect) -> None:
     agent = Agent("Chunks", description="Sends chunks.")
 
     @agent.events
     async def chunks(ctx):
-        for event in events:
+        for event in CHUNKS[ctx.text][0]:
             yield event
         yield status(TaskState.COMPLETED)
 
     client = await connect(agent)
 
-    followed = (await client.run("go")).task
-    answered = await client.send("go")
-    stored = await client.get_task(answered.id)
-
-    for seen in (followed, answered, stored):
-        assert seen.status.state is TaskState.COMPLETED
-        assert [[part.text for part in artifact.parts] for artifact in seen.artifacts] == expected
+    for case, (_, expected) in CHUNKS.items():
+        followed = (await client.run(case)).task
+        answered = await client.send(case)
+        stored = await client.get_task(answered.id)
+        for seen in (followed, answered, stored):
+            assert seen.status.state is TaskState.COMPLETED
+            assert [[part.text for part in artifact.parts] for artifact in seen.artifacts] == expected, case
 
 
 @pytest.mark.req("DATA-25", "B101")
@@ -297,18 +297,13 @@ BAD_EVENTS = {
 @pytest.mark.parametrize("event", BAD_EVENTS.values(), ids=BAD_EVENTS)
 @pytest.mark.parametrize("binding", ["in process"], indirect=True)
 @MEMORY
-async def test_an_event_that_breaks_a_rule_is_refused_at_the_place_where_it_is_published(connect, event) -> None:
+async def test_an_event_that_breaks_a_rule_fails_the_task_and_is_never_seen(connect, event) -> None:
     agent = Agent("Breaker", description="Breaks a rule.")
-    refusals = []
 
     @agent.events
     async def break_rule(ctx):
         yield status(TaskState.WORKING)
-        try:
-            yield event
-        except Exception as error:  # the generator sees nothing: its consumer raises
-            refusals.append(error)
-            raise
+        yield event
         yield status(TaskState.COMPLETED)
 
     client = await connect(agent)
@@ -323,8 +318,6 @@ async def test_an_event_that_breaks_a_rule_is_refused_at_the_place_where_it_is_p
 @pytest.mark.req("B009", "B093")
 @MEMORY
 async def test_a_refused_event_changes_nothing_and_the_agent_may_go_on(connect) -> None:
-    from dragoman.errors import InvalidAgentResponseError
-
     agent = Agent("Careful", description="Catches refusals.")
 
     @agent.task
@@ -390,9 +383,7 @@ async def test_a_client_reads_an_answer_that_lacks_ids_and_has_more_than_it_know
 @pytest.mark.req("AMB-42", "B009", "B069")
 async def test_an_unspecified_or_unknown_state_does_not_end_a_stream() -> None:
     states: list[Any] = ["TASK_STATE_UNSPECIFIED", 42, "TASK_STATE_COMPLETED"]
-    events = [
-        {"statusUpdate": {"taskId": "t1", "contextId": "c1", "status": {"state": state}}} for state in states
-    ]
+    events = [{"statusUpdate": {"taskId": "t1", "contextId": "c1", "status": {"state": state}}} for state in states]
     served_stream = stream({"task": task("SUBMITTED")}, *events)
     async with peer() as served, connect_to(served.on("POST", "/", served_stream)) as client:
         seen = [event.status.state async for event in client.stream("hi")]
@@ -403,8 +394,6 @@ async def test_an_unspecified_or_unknown_state_does_not_end_a_stream() -> None:
 @pytest.mark.req("DATA-27")
 @pytest.mark.parametrize("answer", [{}, {"task": task("WORKING"), "message": {"messageId": "m"}}])
 async def test_an_answer_with_none_or_two_of_task_and_message_is_an_error(answer) -> None:
-    from dragoman.errors import InvalidAgentResponseError
-
     async with peer() as served, connect_to(served.on("POST", "/", result(answer))) as client:
         with pytest.raises(InvalidAgentResponseError):
             await client.send("hi")
@@ -415,12 +404,11 @@ async def test_an_answer_with_none_or_two_of_task_and_message_is_an_error(answer
 async def test_what_a_client_sends_keeps_the_rules_too(binding) -> None:
     rpc = binding == "JSONRPC"
     sent = {"task": task("COMPLETED")}
-    from tests.http.peer import as_json
-
     path = "/" if rpc else "/message:send"
-    async with peer() as served, connect_to(
-        served.on("POST", path, result(sent) if rpc else as_json(sent)), binding
-    ) as client:
+    async with (
+        peer() as served,
+        connect_to(served.on("POST", path, result(sent) if rpc else as_json(sent)), binding) as client,
+    ):
         await client.send([Part(data=None), "text", b"\x00"], history_length=0, accepted_output_modes=["text/plain"])
 
     params = served.received[0].json["params"] if rpc else served.received[0].json

@@ -15,7 +15,7 @@ from dragoman import Agent, App, Limits
 from dragoman.errors import UnauthenticatedError
 from dragoman.model import OPERATIONS
 from dragoman.ports.operations import Caller
-from dragoman.testing.serving import serving
+from tests.bindings.parts import served as on_socket
 
 SPOKEN = ("JSONRPC", "HTTP+JSON")
 BOUND = 5.0
@@ -230,8 +230,19 @@ def rest_request(operation: str, request: Mapping[str, Any]) -> tuple[str, str, 
 async def served(agent: Agent | App, **settings: Any) -> AsyncIterator[Wire]:
     """Serve an agent on a real socket; settings are those of App."""
     app = agent if isinstance(agent, App) else App(agent, **{"limits": QUICK, **settings})
-    async with serving(app) as url, httpx2.AsyncClient(timeout=BOUND) as http:
-        yield Wire(url, http, app)
+    async with asgi_served(app) as wire:
+        await app.start()
+        try:
+            yield wire
+        finally:
+            await app.stop()
+
+
+@asynccontextmanager
+async def asgi_served(app: Any) -> AsyncIterator[Wire]:
+    """Serve any ASGI application, without its lifespan, which a uvicorn in the test's own loop starts and ends at once."""
+    async with on_socket(app) as (host, port), httpx2.AsyncClient(timeout=BOUND) as http:
+        yield Wire(f"http://{host}:{port}", http, app)
 
 
 async def by_header(scope: Any) -> Caller:

@@ -208,8 +208,9 @@ def stream(
 ) -> Answer:
     """An event stream, each piece in a chunk of its own.
 
-    A dict is an event, with a number before it one with an id; bytes go out as they are. ``end``: ``end`` closes the answer in
-    order, ``cut`` the connection, ``reset`` tears it down, ``stay`` leaves it open.
+    A dict is an event, with a number before it one with an id; bytes go out as they are. ``end`` ends the answer in
+    order, ``cut`` the connection, ``reset`` tears it down, ``stay`` waits for the client to hang up, ``open`` leaves
+    the rest to the test.
     """
 
     async def answer(request: Received, writer: asyncio.StreamWriter) -> None:

@@ -10,7 +10,7 @@ from dragoman.errors import OutboundUrlError
 from dragoman.http.guard import is_public, parse_target, shown, vet
 
 
-def resolving(*addresses: str):  # noqa: ANN201
+def resolving(*addresses: str):
     async def resolve(host: str, port: int) -> list[str]:
         return list(addresses)
 
@@ -95,7 +95,19 @@ def test_addresses_outside_are_public(address: str) -> None:
 
 @pytest.mark.req("SEC-15", "AMB-71")
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1", "127.1", "0x7f.1", "2130706433", "017700000001", "[::1]", "[::ffff:7f00:1]", "localhost", "a.localhost", "LOCALHOST."]
+    "host",
+    [
+        "127.0.0.1",
+        "127.1",
+        "0x7f.1",
+        "2130706433",
+        "017700000001",
+        "[::1]",
+        "[::ffff:7f00:1]",
+        "localhost",
+        "a.localhost",
+        "LOCALHOST.",
+    ],
 )
 async def test_every_spelling_of_this_machine_is_refused(host: str) -> None:
     with pytest.raises(OutboundUrlError):

@@ -111,7 +111,7 @@ async def test_a_slow_body_is_inside_the_timeout_of_the_call(server: Peer, http:
     ],
     ids=["reset", "closed", "short body", "short chunk", "not HTTP", "reset in the body"],
 )
-async def test_a_broken_connection_is_a_connection_lost_error(server: Peer, http: HttpClient, answer) -> None:  # noqa: ANN001
+async def test_a_broken_connection_is_a_connection_lost_error(server: Peer, http: HttpClient, answer) -> None:
     server.on("GET", "/", answer)
 
     with pytest.raises(ConnectionLostError) as caught:
@@ -132,7 +132,7 @@ async def test_a_broken_connection_is_a_connection_lost_error(server: Peer, http
     ],
     ids=["declared", "chunked", "inflated", "until close"],
 )
-async def test_a_body_beyond_the_limit_is_not_read(server: Peer, http: HttpClient, answer) -> None:  # noqa: ANN001
+async def test_a_body_beyond_the_limit_is_not_read(server: Peer, http: HttpClient, answer) -> None:
     server.on("GET", "/", answer)
 
     with pytest.raises(InvalidAgentResponseError, match="larger than 1000 bytes"):

@@ -10,9 +10,9 @@ from dragoman.errors import InvalidAgentResponseError
 from dragoman.http.sse_reader import SseEvent, SseReader
 
 
-def read(text: bytes, step: int = 0) -> list[SseEvent]:
+def read(text: bytes, step: int = 0, reader: SseReader | None = None) -> list[SseEvent]:
     """All complete events of some bytes, fed whole or in steps of so many bytes."""
-    reader = SseReader()
+    reader = reader or SseReader()
     step = step or len(text)
     return [event for start in range(0, len(text), step) for event in reader.feed(text[start : start + step])]
 
@@ -47,8 +47,8 @@ def test_every_legal_form_is_read_with_every_line_end_and_chunk_border(end: byte
 
     assert events == [
         SseEvent(b"one"),
-        SseEvent(b"two", "7"),
-        SseEvent(b"three\nmore", "8", "update"),
+        SseEvent(b"two", b"7"),
+        SseEvent(b"three\nmore", b"8", b"update"),
         SseEvent(b""),
     ]
 
@@ -56,7 +56,7 @@ def test_every_legal_form_is_read_with_every_line_end_and_chunk_border(end: byte
 @pytest.mark.req("B055", "B007")
 @pytest.mark.parametrize("step", [0, 1, 2])
 def test_only_cr_and_lf_end_lines_and_characters_survive_any_split(step: int) -> None:
-    text = "{\"text\": \"a\u0085b\u2028c\u2029d\u000be\x0cf\x1cg 漢字 🚀 é\"}"
+    text = '{"text": "a\u0085b\u2028c\u2029d\u000be\x0cf\x1cg 漢字 🚀 é"}'
 
     events = read(f"data: {text}\n\n".encode(), step)
 
@@ -73,7 +73,7 @@ def test_an_event_is_given_out_as_soon_as_a_lone_cr_ends_it() -> None:
 def test_an_unfinished_event_is_told_apart_from_an_orderly_end() -> None:
     done, inside, comment = SseReader(), SseReader(), SseReader()
     done.feed(b"data: a\n\n")
-    inside.feed(b"data: a\n\ndata: {\"half")
+    inside.feed(b'data: a\n\ndata: {"half')
     comment.feed(b"data: a\n\n: pi")
 
     assert (done.pending, inside.pending, comment.pending) == (False, True, False)
@@ -88,31 +88,23 @@ def test_the_reconnection_time_is_kept() -> None:
     assert reader.retry == 2500
 
 
-def test_an_id_with_nul_is_ignored() -> None:
-    assert read(b"id: a\0b\ndata: x\n\n") == [SseEvent(b"x")]
-
-
 @pytest.mark.parametrize("step", [0, 1, 10])
 def test_an_event_beyond_the_limit_is_an_error(step: int) -> None:
-    reader = SseReader(max_event_bytes=50)
     text = b"data: small\n\n" + b"data: " + b"x" * 100 + b"\n\n"
-    step = step or len(text)
 
     with pytest.raises(InvalidAgentResponseError):
-        for start in range(0, len(text), step):
-            reader.feed(text[start : start + step])
+        read(text, step, SseReader(max_event_bytes=50))
 
 
 def test_a_comment_without_end_is_bounded_too() -> None:
-    reader = SseReader(max_event_bytes=50)
-
     with pytest.raises(InvalidAgentResponseError):
-        for _ in range(100):
-            reader.feed(b": endless")
+        read(b": endless" * 100, 9, SseReader(max_event_bytes=50))
 
 
 LINES = st.lists(
-    st.sampled_from([b"data: x", b"data:y", b"data", b"id: 3", b"id", b": c", b"", b"", b"event: e", b"junk", b"data: \xe6\xbc"]),
+    st.sampled_from(
+        [b"data: x", b"data:y", b"data", b"id: 3", b"id", b": c", b"", b"", b"event: e", b"junk", b"data: \xe6\xbc"]
+    ),
     max_size=20,
 )
 
@@ -136,19 +128,19 @@ def test_what_is_read_does_not_depend_on_how_the_bytes_are_cut(
 
 def _by_the_book(lines: list[bytes]) -> list[SseEvent]:
     """The standard's own algorithm, line by line."""
-    events, data, event_id, kind = [], [], None, ""
+    events, data, event_id, kind = [], [], None, b""
     for line in lines:
         if not line:
             if data:
                 events.append(SseEvent(b"\n".join(data), event_id, kind))
-            data, event_id, kind = [], None, ""
+            data, event_id, kind = [], None, b""
             continue
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data":
             data.append(value)
         elif name == b"id":
-            event_id = value.decode()
+            event_id = value
         elif name == b"event":
-            kind = value.decode()
+            kind = value
     return events

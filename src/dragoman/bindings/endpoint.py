@@ -29,6 +29,7 @@ from dragoman.errors import A2AError, ConfigurationError, MethodNotAllowedError
 from dragoman.http.asgi import ClientGoneError, Header, Receive, Scope, Send
 from dragoman.http.sse import SseFraming
 from dragoman.model import AgentCard
+from dragoman.ports.deadlines import Deadlines
 from dragoman.ports.operations import ANONYMOUS, CallContext, Caller, Operations
 
 #: Seconds after which a call that is still pending looks whether its client is there.
@@ -58,6 +59,7 @@ class Endpoint:
     ) -> None:
         self._operations = operations
         self._settings = settings = settings or EndpointSettings()
+        self._patience = Deadlines(_PATIENCE)
         self._card = CardResource(card, settings.public_url, settings.card_max_age)
         self._cors = Cors(settings.cors) if settings.cors else None
         self._extra: tuple[Header, ...] = (_HSTS,) if settings.sends_hsts else ()
@@ -144,7 +146,7 @@ class Endpoint:
 
     async def _call(self, exchange: Exchange, call: Call, context: CallContext) -> msgspec.Struct:
         pending = self._operations.call(call.op, call.request, context)
-        return await while_connected(exchange.receive, pending, patience=_PATIENCE)
+        return await while_connected(exchange.receive, pending, self._patience)
 
     async def _stream(
         self,
@@ -156,7 +158,7 @@ class Endpoint:
     ) -> None:
         """Open the stream, so that an early error is a plain answer (Spec: AMB-09), then carry it over."""
         opening = self._operations.stream(call.op, call.request, context)
-        stream = await while_connected(exchange.receive, opening, patience=_PATIENCE)
+        stream = await while_connected(exchange.receive, opening, self._patience)
         pump = StreamPump(
             exchange,
             stream,

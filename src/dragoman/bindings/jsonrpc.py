@@ -113,7 +113,12 @@ def encode_result(call: Call, response: msgspec.Struct) -> bytes:
 
 
 def encode_error(request_id: bytes, error: A2AError) -> tuple[int, bytes]:
-    """HTTP status and response object for an error. ``request_id`` is that of the call, or of :func:`read_id`."""
+    """HTTP status and response object for an error. ``request_id`` is that of the call, or of :func:`read_id`.
+
+    A text that is no JSON has no id that could be relied on. Spec: JRPC-07.
+    """
+    if isinstance(error, JSONParseError):
+        request_id = NULL
     return rpc_http_status(error), encode_rpc_error(request_id, error)
 
 

@@ -1,18 +1,19 @@
 """Call agents: connect, send, stream, run."""
 
 from dragoman.client.assemble import Assembly
+from dragoman.client.card_cache import CardCache, FetchedCard
 from dragoman.client.client import Client
-from dragoman.client.connection import Connection, connect, fetch_card
+from dragoman.client.connection import Connection, connect
 from dragoman.client.content import SendOptions
 from dragoman.client.conversation import Conversation
-from dragoman.client.discovery import CardCache, FetchedCard
 from dragoman.client.in_process import InProcess
 from dragoman.client.progress import StreamEvent
 from dragoman.client.reconnect import Reconnect
 from dragoman.client.result import Result
 from dragoman.client.running import Poll
-from dragoman.client.settings import CallOptions, Interceptor
+from dragoman.client.settings import CallOptions, Interceptor, MessageOptions
 from dragoman.client.streams import ClientStream
+from dragoman.client.targets import Target, fetch_card
 
 __all__ = [
     "Assembly",
@@ -25,11 +26,13 @@ __all__ = [
     "FetchedCard",
     "InProcess",
     "Interceptor",
+    "MessageOptions",
     "Poll",
     "Reconnect",
     "Result",
     "SendOptions",
     "StreamEvent",
+    "Target",
     "connect",
     "fetch_card",
 ]

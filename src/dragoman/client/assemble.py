@@ -5,8 +5,16 @@ Tolerates peers that start without a Task, or send messages beside one. Spec: AM
 
 from __future__ import annotations
 
+from dragoman.client.progress import StreamEvent, as_response
 from dragoman.client.result import Result
-from dragoman.model import Message, StreamResponse, Task, TaskState, TaskStatus
+from dragoman.model import (
+    Message,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
 from dragoman.protocol.lifecycle import TaskFold, copy_task
 
 
@@ -27,24 +35,21 @@ class Assembly:
         """Id of the task, empty as long as there is none."""
         return self._fold.task.id if self._fold is not None else ""
 
-    def apply(self, response: StreamResponse) -> None:
+    def apply(self, event: StreamEvent) -> None:
         """Take the next event."""
-        if response.message is not None:
-            self._messages.append(response.message)
-        elif self._fold is not None:
-            self._fold.apply_event(response)
-        elif response.task is not None:
-            self._fold = TaskFold(copy_task(response.task))
+        if isinstance(event, Message):
+            self._messages.append(event)
+        elif isinstance(event, Task):
+            self._fold = TaskFold(copy_task(event))
         else:
-            self._begin(response)
+            fold = self._fold or self._begin(event)
+            fold.apply_event(as_response(event))
 
-    def _begin(self, response: StreamResponse) -> None:
+    def _begin(self, update: TaskStatusUpdateEvent | TaskArtifactUpdateEvent) -> TaskFold:
         """A stream that starts in the middle: make the task that the event is about."""
-        update = response.status_update or response.artifact_update
-        if update is not None:
-            status = TaskStatus(state=TaskState.WORKING)
-            self._fold = TaskFold(Task(id=update.task_id, context_id=update.context_id, status=status))
-            self._fold.apply_event(response)
+        status = TaskStatus(state=TaskState.WORKING)
+        self._fold = TaskFold(Task(id=update.task_id, context_id=update.context_id, status=status))
+        return self._fold
 
     def result(self) -> Result:
         """What there is so far."""

@@ -8,9 +8,10 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from dragoman.client.line import LateCloser, Line
 from dragoman.client.progress import Progress
 from dragoman.client.settings import CallOptions, ClientSettings, merge_parameters
-from dragoman.client.streams import ClientStream, LateCloser, Line
+from dragoman.client.streams import ClientStream
 from dragoman.errors import (
     A2AError,
     InvalidAgentResponseError,
@@ -25,6 +26,7 @@ from dragoman.model import (
     Operation,
     SubscribeToTaskRequest,
     Task,
+    TaskState,
 )
 from dragoman.ports.operations import CallContext, EventStream, Operations
 from dragoman.protocol.extensions import RESUMABLE_STREAMS
@@ -95,15 +97,15 @@ class Calls:
         options: CallOptions,
         progress: Progress,
         *,
-        until_input: bool,
+        until: frozenset[TaskState] = frozenset(),
     ) -> ClientStream:
-        """A stream that begins with this request and comes back by subscribing."""
+        """A stream that begins with this request, comes back by subscribing, and ends in the states ``until``."""
         self.check(op.capability, op.name)
         return ClientStream(
             self._line(options),
             lambda: self.open(op, request, options, progress.number),
             progress,
-            until_input=until_input,
+            until=until,
         )
 
     def get_task(self, options: CallOptions) -> Callable[[str], Awaitable[Task]]:

@@ -110,7 +110,7 @@ class Client:
         or asks for input. ``timeout`` bounds the time until the agent begins to answer. Raises
         UnsupportedOperationError when the agent does not stream: :meth:`run` works with every agent.
         """
-        return self._stream(self._compose(content, options), options, until_input=True)
+        return self._stream(self._compose(content, options), options, _ASKING)
 
     async def run(
         self, content: Content, *, on_event: OnEvent | None = None, **options: Unpack[MessageOptions]
@@ -237,8 +237,7 @@ class Client:
         progress = Progress(_id(task))
         if last_event_id is not None and last_event_id.isascii() and last_event_id.isdecimal():
             progress.number = int(last_event_id)
-        request = SubscribeToTaskRequest(id=progress.task_id)
-        return self._calls.stream(SUBSCRIBE_TO_TASK, request, options, progress, until_input=False)
+        return self._subscribe(progress, options, frozenset())
 
     # Push notification configurations.
 
@@ -297,13 +296,17 @@ class Client:
             raise InvalidAgentResponseError("SendMessage was answered with neither a task nor a message")
         return answer
 
-    def _stream(self, request: SendMessageRequest, options: CallOptions, *, until_input: bool) -> ClientStream:
+    def _stream(self, request: SendMessageRequest, options: CallOptions, until: frozenset[TaskState]) -> ClientStream:
         progress = Progress(known=bool(request.message.task_id))
-        return self._calls.stream(SEND_STREAMING_MESSAGE, request, options, progress, until_input=until_input)
+        return self._calls.stream(SEND_STREAMING_MESSAGE, request, options, progress, until=until)
+
+    def _subscribe(self, progress: Progress, options: CallOptions, until: frozenset[TaskState]) -> ClientStream:
+        request = SubscribeToTaskRequest(id=progress.task_id)
+        return self._calls.stream(SUBSCRIBE_TO_TASK, request, options, progress, until=until)
 
     async def _run(self, request: SendMessageRequest, options: CallOptions, follower: Follower) -> Result:
         streams = self._calls.offers("streaming")
-        if not (streams and await follower.stream(self._stream(request, options, until_input=False))):
+        if not (streams and await follower.stream(self._stream(request, options, INTERRUPTED))):
             # An immediate answer about a task that was there before may show the state before the message.
             wait = bool(request.message.task_id)
             answer = await self._send(request if wait else without_waiting(request), options, wait=wait)
@@ -312,7 +315,7 @@ class Client:
 
     async def _wait(self, task_id: str, options: CallOptions, follower: Follower) -> Result:
         streams = self._calls.offers("streaming")
-        if not (streams and await follower.stream(self.subscribe(task_id, **options))):
+        if not (streams and await follower.stream(self._subscribe(Progress(task_id), options, _ASKING))):
             await follower.poll(task_id)
         return await follower.finish()
 

@@ -5,52 +5,41 @@ Spec: §8.2, §8.3.2, CARD-03, CARD-09 to CARD-12, TEN-02, VER-10, VER-11, AMB-7
 
 from __future__ import annotations
 
-import os
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from types import TracebackType
-from typing import Any
-
-import httpx2
-import msgspec
 
 from dragoman.bindings import jsonrpc, rest
 from dragoman.bindings.codec import ClientCodec
 from dragoman.client.calls import Calls
-from dragoman.client.cards import BINDINGS, HTTP_JSON, JSON_RPC, card_from_value, check_interface, select_interfaces
+from dragoman.client.card_cache import CardCache, FetchedCard
+from dragoman.client.cards import BINDINGS, HTTP_JSON, JSON_RPC, check_interface, select_interfaces
 from dragoman.client.client import Client
-from dragoman.client.discovery import CardCache, CardFetcher, FetchedCard, as_file, read_card_file
 from dragoman.client.http_transport import HttpTransport
 from dragoman.client.in_process import InProcess
 from dragoman.client.interfaces import InterfaceChain
 from dragoman.client.reconnect import Reconnect
 from dragoman.client.running import Poll
 from dragoman.client.settings import ClientSettings, Interceptor
-from dragoman.errors import ConfigurationError, OutboundUrlError
-from dragoman.http.client import CONNECT_TIMEOUT, HttpClient
-from dragoman.model import AgentCapabilities, AgentCard, AgentInterface
+from dragoman.client.targets import HttpSettings, Target, as_local, read_target
+from dragoman.errors import ConfigurationError
+from dragoman.http.client import CONNECT_TIMEOUT, HttpClient, HttpxClient
+from dragoman.model import AgentCard, AgentInterface
 from dragoman.ports.clock import Clock, SystemClock
 from dragoman.ports.operations import CURRENT_VERSION, HasLocalAgent, LocalAgent, Operations
 
-Target = str | os.PathLike[str] | Mapping[str, Any] | AgentCard | AgentInterface | HasLocalAgent | LocalAgent
-"""What names an agent."""
+
+class _RestWithoutTenantPath:
+    """HTTP+JSON with the tenant in query and body only. Spec: AMB-89."""
+
+    encode_request = staticmethod(functools.partial(rest.encode_request, tenant_in_path=False))
+    decode_result = staticmethod(rest.decode_result)
+    decode_event = staticmethod(rest.decode_event)
+
 
 _CODECS: dict[str, ClientCodec] = {JSON_RPC: jsonrpc, HTTP_JSON: rest}
 _LOCAL = AgentInterface(url="", protocol_binding="", protocol_version=CURRENT_VERSION)
-
-
-class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a connection uses HTTP. See :func:`connect`."""
-
-    client: httpx2.AsyncClient | None = None
-    bindings: Sequence[str] = BINDINGS
-    interface: AgentInterface | None = None
-    card_headers: Mapping[str, str] = {}
-    cache: CardCache | None = None
-    connect_timeout: float = CONNECT_TIMEOUT
-    allow_private: bool = True
-    subscribe_verb: str | None = None
 
 
 def connect(
@@ -64,7 +53,7 @@ def connect(
     timeout: float | None = 60.0,
     idle_timeout: float | None = 300.0,
     connect_timeout: float = CONNECT_TIMEOUT,
-    http: httpx2.AsyncClient | None = None,
+    http: HttpxClient | None = None,
     allow_private: bool = True,
     interceptors: Sequence[Interceptor] = (),
     cache: CardCache | None = None,
@@ -72,6 +61,7 @@ def connect(
     poll: Poll | None = None,
     check_capabilities: bool = True,
     subscribe_verb: str | None = None,
+    tenant_in_path: bool = True,
     clock: Clock | None = None,
 ) -> Connection:
     """Connect to an agent: ``async with connect("https://agent.example") as client``.
@@ -97,7 +87,8 @@ def connect(
     calls public addresses only and reads no files, for targets that are not trusted (Spec: AMB-71).
     ``interceptors`` wrap the client's Operations, the first one outermost. ``cache`` keeps cards between
     connections. ``reconnect`` and ``poll`` say how tasks are followed. ``subscribe_verb`` fixes the verb of
-    ``:subscribe`` on HTTP+JSON (Spec: AMB-88). ``clock`` makes message ids.
+    ``:subscribe`` on HTTP+JSON (Spec: AMB-88), and ``tenant_in_path=False`` keeps a tenant out of its paths (Spec:
+    AMB-89). ``clock`` makes message ids.
 
     Entering raises CardError, UnauthenticatedError or PermissionDeniedError (the card needs credentials),
     OutboundUrlError, ConnectError, RequestTimeoutError, ConnectionLostError; ConfigurationError for a binding that
@@ -122,6 +113,7 @@ def connect(
         connect_timeout=connect_timeout,
         allow_private=allow_private,
         subscribe_verb=subscribe_verb,
+        tenant_in_path=tenant_in_path,
     )
     return Connection(target, settings, http_settings, tuple(interceptors))
 
@@ -165,7 +157,7 @@ class Connection:
         await self._stack.aclose()
 
     async def _open(self, stack: AsyncExitStack) -> Client:
-        local = _as_local(self._target)
+        local = as_local(self._target)
         if local is not None:
             return await self._open_local(local, stack)
         http = HttpClient(
@@ -174,7 +166,7 @@ class Connection:
             allow_private=self._http.allow_private,
         )
         stack.push_async_callback(http.aclose)
-        fetched = await self._card(http)
+        fetched = await read_target(self._target, http, self._http)
         chain = self._chain(http, fetched)
         return self._client(chain, fetched.card, stack, lambda: chain.interface)
 
@@ -194,35 +186,15 @@ class Connection:
         stack.push_async_callback(calls.aclose)
         return Client(calls, interface)
 
-    async def _card(self, http: HttpClient) -> FetchedCard:
-        """The card of a target that is not in this process."""
-        target = self._target
-        if isinstance(target, AgentInterface):
-            return _ready_card(_card_of_interface(target))
-        if isinstance(target, AgentCard):
-            return _ready_card(target)
-        if isinstance(target, Mapping):
-            return _ready_card(card_from_value(dict(target), "the card given"))
-        assert isinstance(target, str | os.PathLike)
-        return await find_card(target, http=http, settings=self._http)
-
     def _chain(self, http: HttpClient, fetched: FetchedCard) -> InterfaceChain:
-        interfaces = self._interfaces(fetched)
-        return InterfaceChain(
-            [
-                (
-                    interface,
-                    HttpTransport(
-                        http,
-                        _CODECS[interface.protocol_binding],
-                        interface,
-                        idle=self._settings.idle_timeout,
-                        subscribe_verb=self._http.subscribe_verb,
-                    ),
-                )
-                for interface in interfaces
-            ]
-        )
+        return InterfaceChain([(entry, self._transport(http, entry)) for entry in self._interfaces(fetched)])
+
+    def _transport(self, http: HttpClient, interface: AgentInterface) -> HttpTransport:
+        codec = _CODECS[interface.protocol_binding]
+        if codec is rest and not self._http.tenant_in_path:
+            codec = _RestWithoutTenantPath()
+        verb = self._http.subscribe_verb
+        return HttpTransport(http, codec, interface, idle=self._settings.idle_timeout, subscribe_verb=verb)
 
     def _interfaces(self, fetched: FetchedCard) -> list[AgentInterface]:
         chosen = self._http.interface
@@ -231,60 +203,3 @@ class Connection:
         _known([chosen.protocol_binding])
         check_interface(chosen, card_url=chosen.url)
         return [chosen]
-
-
-async def find_card(target: str | os.PathLike[str], *, http: HttpClient, settings: HttpSettings) -> FetchedCard:
-    """The card of an address or file."""
-    file = as_file(target) if isinstance(target, str) else Path(target)
-    if file is None:
-        fetcher = CardFetcher(http, headers=settings.card_headers, cache=settings.cache)
-        return await fetcher.find(str(target))
-    if not settings.allow_private:
-        raise OutboundUrlError("A file is no target when only public addresses are allowed")
-    return await read_card_file(file)
-
-
-async def fetch_card(
-    target: str | os.PathLike[str],
-    *,
-    headers: Mapping[str, str] | None = None,
-    http: httpx2.AsyncClient | None = None,
-    cache: CardCache | None = None,
-    connect_timeout: float = CONNECT_TIMEOUT,
-    allow_private: bool = True,
-) -> FetchedCard:
-    """Find and read a card without connecting to the agent. Arguments and errors are those of :func:`connect`."""
-    settings = HttpSettings(card_headers=dict(headers or {}), cache=cache, allow_private=allow_private)
-    client = HttpClient(http, connect_timeout=connect_timeout, allow_private=allow_private)
-    try:
-        return await find_card(target, http=client, settings=settings)
-    finally:
-        await client.aclose()
-
-
-def _as_local(target: Target) -> LocalAgent | None:
-    if isinstance(target, HasLocalAgent):
-        return target.local_agent()
-    if isinstance(target, str | os.PathLike | Mapping | msgspec.Struct):
-        return None
-    # By the class, since asking the object itself would run its properties before it is started.
-    if not (hasattr(type(target), "start") and hasattr(type(target), "operations")):
-        raise TypeError(f"{type(target).__name__} names no agent: give an address, a file, a card or an agent")
-    return target
-
-
-def _ready_card(card: AgentCard) -> FetchedCard:
-    return FetchedCard(card=card, url="", json=b"")
-
-
-def _card_of_interface(interface: AgentInterface) -> AgentCard:
-    return AgentCard(
-        name="",
-        description="",
-        supported_interfaces=[interface],
-        version="",
-        capabilities=AgentCapabilities(),
-        default_input_modes=[],
-        default_output_modes=[],
-        skills=[],
-    )

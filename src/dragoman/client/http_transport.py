@@ -8,26 +8,24 @@ Spec: PARAM-04, PARAM-05, PARAM-07, VER-04, VER-12, EXT-02, AMB-09, AMB-10, AMB-
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import Mapping
 
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.bindings.codec import EVENT_STREAM, ClientCodec, HttpRequest
+from dragoman.bindings.codec import ClientCodec, HttpRequest
+from dragoman.client.event_stream import HttpEventStream, may_be_events
 from dragoman.errors import (
     A2AError,
     ConnectionLostError,
-    DragomanError,
     InvalidAgentResponseError,
     MethodNotAllowedError,
     MethodNotFoundError,
     TaskNotFoundError,
 )
-from dragoman.http.client import MAX_ANSWER_BYTES, Answer, HttpClient, OpenAnswer
+from dragoman.http.client import Answer, HttpClient
 from dragoman.http.guard import shown
-from dragoman.http.sse_reader import SseEvent, SseReader
 from dragoman.model import (
     GET_EXTENDED_AGENT_CARD,
     GET_TASK,
@@ -37,9 +35,8 @@ from dragoman.model import (
     SUBSCRIBE_TO_TASK,
     AgentInterface,
     Operation,
-    StreamResponse,
 )
-from dragoman.ports.operations import CallContext, Event, EventStream
+from dragoman.ports.operations import CallContext, EventStream
 
 # What changes nothing may be asked again when the connection broke (GET-05).
 _REPEATABLE = (
@@ -137,7 +134,7 @@ class HttpTransport:
             context.activated = _extensions(opened.headers)
             _refuse_redirect(opened.status, opened.headers, url)
             stream = HttpEventStream(self._codec, op, opened, out.request_id)
-            if not _may_be_events(opened):
+            if not may_be_events(opened):
                 await stream.read_plain_answer()
         except BaseException:
             await opened.aclose()
@@ -154,105 +151,6 @@ class HttpTransport:
         base = self._base.rstrip("/") if out.path else self._base
         query = f"{self._query}&{out.query}" if self._query and out.query else self._query
         return base + out.path + (query or (f"?{out.query}" if out.query else ""))
-
-
-class HttpEventStream(EventStream):
-    """The events of one answer. Cancelling a read breaks the connection; the next read then says that it is lost."""
-
-    def __init__(self, codec: ClientCodec, op: Operation, opened: OpenAnswer, request_id: int | str | None) -> None:
-        self._codec = codec
-        self._op = op
-        self._opened = opened
-        self._request_id = request_id
-        self._reader = SseReader(MAX_ANSWER_BYTES)
-        self._ready: list[Event] = []
-        self._failure: Exception | None = None
-        self._begun = False
-        self._ended = False
-
-    async def next_batch(self) -> list[Event]:
-        """See :class:`~dragoman.ports.operations.EventStream`.
-
-        Raises ConnectionLostError also for a clean end inside an event, and RequestTimeoutError after the idle limit.
-        """
-        while not self._ready:
-            if self._failure is not None:
-                raise self._failure
-            if self._ended:
-                return []
-            await self._read_on()
-        batch, self._ready = self._ready, []
-        return batch
-
-    async def aclose(self) -> None:
-        """Let go of the connection. Safe to call twice."""
-        self._ended = True
-        await self._opened.aclose()
-
-    async def read_plain_answer(self, start: bytes = b"") -> None:
-        """Take an answer that is no event stream: raise the error it carries, or keep the one event it is (AMB-09)."""
-        body = start + await self._opened.read(MAX_ANSWER_BYTES)
-        self._ended = True
-        result = self._codec.decode_result(
-            self._op,
-            self._opened.status,
-            self._opened.headers,
-            body,
-            url=shown(self._opened.url),
-            request_id=self._request_id,
-        )
-        if isinstance(result, StreamResponse):
-            self._ready.append(Event(result))
-
-    async def _read_on(self) -> None:
-        try:
-            chunk = await self._opened.next_chunk()
-        except asyncio.CancelledError:
-            self._failure = self._lost("the wait for it was cancelled")
-            raise
-        except DragomanError as error:
-            self._failure = error
-            raise
-        if not self._begun and chunk:
-            self._begun = True
-            # Some peers announce events and send a bare JSON object; an event stream never starts with a brace.
-            if chunk.lstrip()[:1] == b"{":
-                await self.read_plain_answer(chunk)
-                return
-        if chunk:
-            self._decode(self._reader.feed(chunk))
-        else:
-            await self._finish()
-
-    async def _finish(self) -> None:
-        last = self._reader.close()
-        if last is not None:
-            self._decode([last])
-            if isinstance(self._failure, InvalidAgentResponseError):
-                self._failure = self._lost("it ended inside an event")
-        await self.aclose()
-
-    def _decode(self, events: list[SseEvent]) -> None:
-        """Decode events; a failure waits until those before it were taken."""
-        decode, op, request_id = self._codec.decode_event, self._op, self._request_id
-        try:
-            for event in events:
-                response = decode(op, event.data, request_id=request_id)
-                if response is not None:
-                    self._ready.append(Event(response, number=event_number(event.id)))
-        except A2AError as error:
-            self._failure = error
-
-    def _lost(self, why: str) -> ConnectionLostError:
-        place = shown(self._opened.url)
-        return ConnectionLostError(f"The stream from {place} broke: {why}", url=place)
-
-
-def event_number(event_id: str | None) -> int | None:
-    """The number in an SSE id, None when it has none."""
-    if event_id is None or not event_id.isdecimal() or not event_id.isascii():
-        return None
-    return int(event_id[:18])
 
 
 def _headers(out: HttpRequest, context: CallContext) -> dict[str, str]:
@@ -282,11 +180,6 @@ def _refuse_redirect(status: int, headers: Mapping[str, str], url: str) -> None:
 def _as_get(out: HttpRequest) -> HttpRequest:
     headers = {name: value for name, value in out.headers.items() if name != "content-type"}
     return replace(out, method="GET", headers=headers, body=b"")
-
-
-def _may_be_events(opened: OpenAnswer) -> bool:
-    kind = opened.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return 200 <= opened.status < 300 and kind in (EVENT_STREAM, "")
 
 
 def _may_be_the_verb(error: A2AError) -> bool:

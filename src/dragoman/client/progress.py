@@ -25,6 +25,15 @@ def event_of(response: StreamResponse) -> StreamEvent | None:
     return response.artifact_update or response.status_update or response.task or response.message
 
 
+def as_response(event: StreamEvent) -> StreamResponse:
+    """The StreamResponse that holds an event."""
+    if isinstance(event, TaskArtifactUpdateEvent):
+        return StreamResponse(artifact_update=event)
+    if isinstance(event, TaskStatusUpdateEvent):
+        return StreamResponse(status_update=event)
+    return StreamResponse(task=event) if isinstance(event, Task) else StreamResponse(message=event)
+
+
 class Progress:
     """Where the task of a stream stands.
 

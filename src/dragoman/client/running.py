@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from dragoman.client.assemble import Assembly
-from dragoman.client.progress import StreamEvent, event_of
+from dragoman.client.progress import StreamEvent
 from dragoman.client.reconnect import PASSING, Reconnect, backoff
 from dragoman.client.result import Result
 from dragoman.client.streams import ClientStream
 from dragoman.errors import StreamInterruptedError, UnsupportedOperationError
-from dragoman.model import Message, StreamResponse, Task, TaskState
+from dragoman.model import Message, Task, TaskState
 from dragoman.protocol.lifecycle import TERMINAL
 
 OnEvent = Callable[[StreamEvent], object]
@@ -57,16 +57,14 @@ class Follower:
         return self._assembly.task_id
 
     async def stream(self, stream: ClientStream) -> bool:
-        """Read a stream. False when the agent does not stream after all and nothing came; the rest is polling's work.
+        """Read a stream that ends where this follower does. False when the agent does not stream after all.
 
         Raises what the stream raises, except for a cut of a task whose id is known.
         """
         try:
             async with stream:
-                while (response := await stream.next_response()) is not None:
-                    await self._take(response)
-                    if stream.settled_in(self._until):
-                        break
+                async for event in stream:
+                    await self._take(event)
         except UnsupportedOperationError:
             if stream.state is not None:
                 raise
@@ -79,10 +77,7 @@ class Follower:
 
     async def take_answer(self, answer: Task | Message) -> None:
         """Take the answer of SendMessage."""
-        if isinstance(answer, Message):
-            await self._take(StreamResponse(message=answer))
-        else:
-            await self._take(StreamResponse(task=answer))
+        await self._take(answer)
 
     async def finish(self) -> Result:
         """Poll if the task is not where it should be, and return what there is."""
@@ -111,13 +106,12 @@ class Follower:
     async def _take_snapshot(self, task: Task) -> bool:
         known = self._assembly.result().task
         if known is None or task.status != known.status:
-            await self._take(StreamResponse(task=task))
+            await self._take(task)
         return task.status.state in self._until
 
-    async def _take(self, response: StreamResponse) -> None:
-        self._assembly.apply(response)
-        event = event_of(response)
-        if self._on_event is not None and event is not None:
+    async def _take(self, event: StreamEvent) -> None:
+        self._assembly.apply(event)
+        if self._on_event is not None:
             outcome = self._on_event(event)
             if inspect.isawaitable(outcome):
                 await outcome

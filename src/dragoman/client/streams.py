@@ -17,79 +17,31 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from dragoman.client.line import Line
 from dragoman.client.progress import Progress, StreamEvent, event_of
-from dragoman.client.reconnect import PASSING, Reconnect, is_passing
+from dragoman.client.reconnect import PASSING, is_passing
 from dragoman.errors import (
     DragomanError,
     StreamInterruptedError,
     UnsupportedOperationError,
 )
-from dragoman.model import StreamResponse, Task, TaskState
+from dragoman.model import StreamResponse, TaskState
 from dragoman.ports.operations import Event, EventStream
 from dragoman.protocol.lifecycle import is_settled
 
 logger = logging.getLogger("dragoman.client")
 
-_ASKING = frozenset({TaskState.INPUT_REQUIRED})
-
-
-class Line:
-    """What a stream needs to come back: how to subscribe, how to read the task, and how patient to be.
-
-    ``subscribe`` takes a task id and the number of the last event (None without ``resumable``).
-    """
-
-    def __init__(
-        self,
-        *,
-        subscribe: Callable[[str, int | None], Awaitable[EventStream]],
-        get_task: Callable[[str], Awaitable[Task]],
-        reconnect: Reconnect,
-        resumable: bool,
-        later: LateCloser,
-    ) -> None:
-        self.subscribe = subscribe
-        self.get_task = get_task
-        self.reconnect = reconnect
-        self.resumable = resumable
-        self.later = later
-
-
-class LateCloser:
-    """Closes what was dropped without being closed, and waits for that at the end."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def adopt(self, stream: EventStream) -> None:
-        """Have a stream closed soon.
-
-        May be called from any thread, and when the loop is gone (then nothing is left).
-        """
-        try:
-            self._loop.call_soon_threadsafe(self._start, stream)
-        except RuntimeError:
-            logger.debug("a stream was dropped after its event loop had closed")
-
-    def _start(self, stream: EventStream) -> None:
-        task = self._loop.create_task(stream.aclose())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def aclose(self) -> None:
-        """Wait until everything adopted is closed."""
-        await asyncio.sleep(0)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+# How long the end of a stream may take after the event that ends the task, so that its connection can be used again.
+_DRAIN_SECONDS = 0.1
 
 
 class ClientStream(AsyncIterator[StreamEvent]):
     """The events of an interaction: ``async for event in stream``.
 
-    Yields Task, Message, TaskStatusUpdateEvent and TaskArtifactUpdateEvent as they come, and comes back by itself
-    after a cut. A Task replaces what was known of it (Spec: STREAM-11). Ends when the task has ended or the agent
-    ends the stream; with ``until_input`` also when the task asks for input, since the next move is the caller's
-    then (Spec: AMB-05).
+    Yields Task, Message, TaskStatusUpdateEvent and TaskArtifactUpdateEvent as they come, and comes back by itself after
+    a cut. A Task replaces what was known of it (Spec: STREAM-11). Ends when the task has ended or the agent ends the
+    stream, and when the task comes to one of the states ``until``, since the next move is the caller's then (Spec:
+    AMB-05).
 
     Raises the A2AError that the agent answers or sends, StreamInterruptedError when a cut could not be mended, and
     ConnectionLostError, RequestTimeoutError or ConnectError when nothing had come yet.
@@ -104,15 +56,15 @@ class ClientStream(AsyncIterator[StreamEvent]):
         begin: Callable[[], Awaitable[EventStream]],
         progress: Progress,
         *,
-        until_input: bool,
+        until: frozenset[TaskState] = frozenset(),
     ) -> None:
         self._line = line
         self._begin: Callable[[], Awaitable[EventStream]] | None = begin
         self._progress = progress
-        self._until_input = until_input
+        self._until = until
         self._observe: Callable[[StreamResponse], object] | None = None
         self._stream: EventStream | None = None
-        self._ready: deque[StreamResponse] = deque()
+        self._ready: deque[Event] = deque()
         self._failures = 0
         self._replayed = -1
         self._closed = False
@@ -129,39 +81,31 @@ class ClientStream(AsyncIterator[StreamEvent]):
 
     @property
     def last_event_id(self) -> str | None:
-        """Number of the last event, None when the peer sends none."""
+        """Number of the last event that was yielded, None when the peer sends none."""
         return None if self._progress.number is None else str(self._progress.number)
 
     def watch(self, observe: Callable[[StreamResponse], object]) -> None:
         """Have ``observe`` called with each event just before it is yielded."""
         self._observe = observe
 
-    def settled_in(self, states: frozenset[TaskState]) -> bool:
-        """Whether the task has come to one of these states."""
-        return self._progress.moved and self._progress.state in states
-
     def __aiter__(self) -> ClientStream:
         return self
 
     async def __anext__(self) -> StreamEvent:
+        ready = self._ready
         while True:
-            response = await self.next_response()
-            if response is None:
-                raise StopAsyncIteration
+            while not ready:
+                await self._read_on()
+                if self._closed and not ready:
+                    raise StopAsyncIteration
+            received = ready.popleft()
+            self._progress.note(received)
+            response = received.response
+            if self._observe is not None:
+                self._observe(response)
             event = event_of(response)
             if event is not None:
                 return event
-
-    async def next_response(self) -> StreamResponse | None:
-        """The next event as it is on the wire, None at the end."""
-        while not self._ready:
-            if self._closed:
-                return None
-            await self._read_on()
-        response = self._ready.popleft()
-        if self._observe is not None:
-            self._observe(response)
-        return response
 
     async def aclose(self) -> None:
         """End the stream; the task goes on. Safe to call twice."""
@@ -181,7 +125,18 @@ class ClientStream(AsyncIterator[StreamEvent]):
             self._line.later.adopt(stream)
 
     async def _read_on(self) -> None:
-        """Take the next batch of events, from whatever connection."""
+        """All events at hand were yielded: end, connect, or take the next batch."""
+        progress = self._progress
+        if self._closed:
+            return
+        if progress.over:
+            await self._drain()
+        elif progress.moved and progress.state in self._until:
+            await self._finish()
+        else:
+            await self._receive()
+
+    async def _receive(self) -> None:
         try:
             if self._stream is None:
                 await self._connect()
@@ -191,7 +146,7 @@ class ClientStream(AsyncIterator[StreamEvent]):
             await self._after_failure(error)
             return
         if batch:
-            await self._take(batch)
+            self._take(batch)
         else:
             await self._after_end()
 
@@ -208,16 +163,12 @@ class ClientStream(AsyncIterator[StreamEvent]):
         else:
             raise self._interrupted(None)
 
-    async def _take(self, batch: list[Event]) -> None:
+    def _take(self, batch: list[Event]) -> None:
         replayed = self._replayed
-        for event in batch:
-            if event.number is not None and event.number <= replayed:
-                continue
+        new = [event for event in batch if event.number is None or event.number > replayed]
+        if new:
             self._failures = 0
-            self._progress.note(event)
-            self._ready.append(event.response)
-        if self._progress.over or (self._until_input and self.settled_in(_ASKING)):
-            await self._finish()
+            self._ready.extend(new)
 
     async def _after_end(self) -> None:
         await self._hang_up()
@@ -265,7 +216,18 @@ class ClientStream(AsyncIterator[StreamEvent]):
             if self._progress.state is None:
                 raise refusal
             raise self._interrupted(refusal) from refusal
-        await self._take([Event(StreamResponse(task=task))])
+        self._take([Event(StreamResponse(task=task))])
+        await self._finish()
+
+    async def _drain(self) -> None:
+        """The task is over: let the stream end in order if it does so soon, then let go of it."""
+        stream = self._stream
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                while stream is not None and await stream.next_batch():
+                    pass
+        except (DragomanError, TimeoutError) as error:
+            logger.debug("a stream did not end after its task: %s", type(error).__name__)
         await self._finish()
 
     async def _finish(self) -> None:

@@ -20,6 +20,7 @@ import httpx2
 import msgspec
 
 from dragoman.errors import (
+    ClientError,
     ConnectError,
     ConnectionLostError,
     DragomanError,
@@ -31,6 +32,9 @@ from dragoman.http.guard import Resolver, Target, shown, vet
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 CONNECT_TIMEOUT = 10.0
+
+HttpxClient = httpx2.AsyncClient
+"""What a caller may bring along."""
 
 _NO_HEADERS: Mapping[str, str] = {}
 # Below the five seconds after which the commonest servers close an idle connection, so that both never race.
@@ -67,7 +71,7 @@ class HttpClient:
 
     def __init__(
         self,
-        client: httpx2.AsyncClient | None = None,
+        client: HttpxClient | None = None,
         *,
         connect_timeout: float = CONNECT_TIMEOUT,
         allow_private: bool = True,
@@ -132,6 +136,8 @@ class HttpClient:
     async def _open(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, *, idle: float | None
     ) -> OpenAnswer:
+        if self._client.is_closed:
+            raise ClientError("This client is closed", url=shown(url))
         try:
             request = await self._build(method, url, headers, body, idle)
             response = await self._client.send(request, stream=True, follow_redirects=False)

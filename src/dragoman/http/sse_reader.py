@@ -4,7 +4,7 @@ Theory. A stream is lines; a line ends with CR, LF or CRLF and with nothing else
 tab are content). An empty line ends an event. Since a carriage return can be nothing but a line end, every line
 end is turned into LF as the bytes come in, and one empty line is then simply two LFs: events are found with
 ``bytes.find``. The two shapes that nearly every event has (``data: …`` alone, or after ``id: …``) are cut out of
-the buffer without splitting it into lines.
+the buffer without splitting it into lines; all others go line by line.
 
 Spec: §9.4.2, §11.7, AMB-97.
 """
@@ -21,11 +21,14 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class SseEvent(msgspec.Struct, gc=False):
-    """One event. ``id`` is None when the event has no ``id`` field of its own; ``event`` is its type, if any."""
+    """One event. ``id`` is None when the event has no ``id`` field of its own; ``event`` is its type, or empty.
+
+    An id with a NUL in it is to be ignored; that is left to whoever makes sense of ids.
+    """
 
     data: bytes
-    id: str | None = None
-    event: str = ""
+    id: bytes | None = None
+    event: bytes = b""
 
 
 class SseReader:
@@ -97,44 +100,43 @@ class SseReader:
     def _cut(self, buffer: bytes) -> list[SseEvent]:
         """Cut all complete events out of a buffer; keep the rest."""
         events: list[SseEvent] = []
-        start = 0
-        while (end := buffer.find(b"\n\n", start)) >= 0:
-            event = self._read(buffer, start, end)
-            if event is not None:
-                events.append(event)
-            start = end + 2
-        if start < len(buffer):
-            self._check_size(len(buffer) - start)
-            self._rest += buffer[start:] if start else buffer
+        start, find, starts = 0, buffer.find, buffer.startswith
+        while (end := find(b"\n", start)) >= 0:
+            event_id, data = None, start
+            if starts(b"id: ", start):
+                event_id, data = buffer[start + 4 : end], end + 1
+                end = find(b"\n", data)
+            if starts(b"data: ", data) and starts(b"\n", end + 1) and data < end < data + self._max:
+                events.append(SseEvent(buffer[data + 6 : end], event_id))
+                start = end + 2
+            elif (end := find(b"\n\n", start)) >= 0:
+                self._cut_other(buffer[start:end], events)
+                start = end + 2
+            else:
+                break
+        self._check_size(len(buffer) - start)
+        self._rest += buffer[start:]
         return events
 
-    def _read(self, buffer: bytes, start: int, end: int) -> SseEvent | None:
-        """Read the event between two positions: the usual shapes at once, others line by line."""
-        if end - start > self._max:
-            self._check_size(end - start)
-        if buffer.startswith(b"data: ", start):
-            if buffer.find(b"\n", start + 6, end) < 0:
-                return SseEvent(buffer[start + 6 : end])
-        elif buffer.startswith(b"id: ", start):
-            line_end = buffer.find(b"\n", start + 4, end)
-            data = line_end + 7
-            if line_end >= 0 and buffer.startswith(b"data: ", line_end + 1) and buffer.find(b"\n", data, end) < 0:
-                return SseEvent(buffer[data:end], _event_id(buffer[start + 4 : line_end]))
-        return self._parse(buffer[start:end])
+    def _cut_other(self, block: bytes, events: list[SseEvent]) -> None:
+        self._check_size(len(block))
+        event = self._parse(block)
+        if event is not None:
+            events.append(event)
 
     def _parse(self, block: bytes) -> SseEvent | None:
         data: list[bytes] = []
-        event_id: str | None = None
-        event = ""
+        event_id: bytes | None = None
+        event = b""
         for line in block.split(b"\n"):
             name, _, value = line.partition(b":")
             value = value.removeprefix(b" ")
             if name == b"data":
                 data.append(value)
             elif name == b"id":
-                event_id = _event_id(value)
+                event_id = value
             elif name == b"event":
-                event = value.decode("utf-8", "replace")
+                event = value
             elif name == b"retry" and value.isdigit():
                 self.retry = int(value[:9])
         return SseEvent(b"\n".join(data), event_id, event) if data else None
@@ -142,7 +144,3 @@ class SseReader:
     def _check_size(self, size: int) -> None:
         if size > self._max:
             raise InvalidAgentResponseError(f"An event of the stream is larger than {self._max} bytes")
-
-
-def _event_id(value: bytes) -> str | None:
-    return None if b"\0" in value else value.decode("utf-8", "replace")

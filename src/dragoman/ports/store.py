@@ -18,7 +18,7 @@ from typing import Protocol
 import msgspec
 
 from dragoman.errors import StoreError
-from dragoman.model import Message, StreamResponse, Task, TaskState, decode_json, encode_json
+from dragoman.model import Message, StreamResponse, Task, TaskState, TaskStatus, decode_json, encode_json
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -28,57 +28,47 @@ class Scope(msgspec.Struct, frozen=True):
     owner: str = ""
 
 
-class Record:
+class Record(msgspec.Struct, gc=False):
     """One event of a task's log.
 
-    ``event`` is what streams show; ``message`` is a message of the user that joined the history with it, or None.
-    ``event_json`` is encoded at most once and shared by store and streams.
+    ``number`` counts from 1; ``message`` is a message of the user that joined the history with the event, or None. The
+    event itself is held as an object (``given``), as ProtoJSON (``encoded``) or both; read it by ``event`` and
+    ``event_json``, which convert at most once, so that store and streams share one encoding.
     """
 
-    __slots__ = ("_event", "_event_json", "message", "number")
-
-    def __init__(
-        self,
-        number: int,
-        event: StreamResponse | None = None,
-        *,
-        message: Message | None = None,
-        event_json: bytes | None = None,
-    ) -> None:
-        self.number = number
-        self.message = message
-        self._event = event
-        self._event_json = event_json
+    number: int
+    given: StreamResponse | None = None
+    message: Message | None = None
+    encoded: bytes | None = None
 
     @property
     def event(self) -> StreamResponse:
-        """The event, decoded when the record was read from a store."""
-        if self._event is None:
-            assert self._event_json is not None
-            self._event = decode_json(StreamResponse, self._event_json)
-        return self._event
+        """What streams show."""
+        if self.given is None:
+            assert self.encoded is not None
+            self.given = decode_json(StreamResponse, self.encoded)
+        return self.given
 
     @property
     def event_json(self) -> bytes:
         """The event in ProtoJSON, a ``StreamResponse``."""
-        if self._event_json is None:
-            assert self._event is not None
-            self._event_json = encode_json(self._event)
-        return self._event_json
-
-    @property
-    def encoded(self) -> bytes | None:
-        """The event in ProtoJSON if somebody has encoded it already."""
-        return self._event_json
+        if self.encoded is None:
+            assert self.given is not None
+            self.encoded = encode_json(self.given)
+        return self.encoded
 
 
 class NewTask(msgspec.Struct, kw_only=True, gc=False):
-    """The fixed facts of a task, written with its first record."""
+    """The fixed facts of a task, written with its first record.
+
+    ``request`` is what the runtime keeps of the request that began the task; stores do not look into it.
+    """
 
     context_id: str
     scope: Scope
     agent: str = ""
     wire_version: str = "1.0"
+    request: bytes = b""
 
 
 class Append(msgspec.Struct, kw_only=True, gc=False):
@@ -86,7 +76,7 @@ class Append(msgspec.Struct, kw_only=True, gc=False):
 
     ``records`` are consecutive; the store refuses them with StaleLeaseError unless ``fence`` is the task's fence and
     the first number is the one after the last stored. ``new`` is set when record 1 is among them. ``state``,
-    ``timestamp_ms`` and ``status`` (a TaskStatus in ProtoJSON) are the head after the last record. ``snapshot`` is the
+    ``timestamp_ms`` and ``status`` are the head after the last record. ``snapshot`` is the
     whole task after the last record in ProtoJSON, or None when it is not worth writing. ``worker`` holds the lease;
     None gives it up (the task waits or is over, nobody runs it).
     """
@@ -96,7 +86,7 @@ class Append(msgspec.Struct, kw_only=True, gc=False):
     records: Sequence[Record]
     state: TaskState
     timestamp_ms: int
-    status: bytes
+    status: TaskStatus
     worker: str | None
     new: NewTask | None = None
     snapshot: bytes | None = None
@@ -112,6 +102,7 @@ class StoredTask(msgspec.Struct, kw_only=True):
     worker: str | None = None
     agent: str = ""
     wire_version: str = "1.0"
+    request: bytes = b""
 
 
 class TaskQuery(msgspec.Struct, kw_only=True, frozen=True):

@@ -117,6 +117,7 @@ def check_event(event: StreamResponse, *, task_id: str, context_id: str, state: 
         return state
     if event.status_update is not None:
         _check_ids(event.status_update, task_id, context_id)
+        _check_status_message(event.status_update.status.message, task_id, context_id)
         return _check_status(event.status_update.status, state)
     raise InvalidAgentResponseError("A task's stream takes status and artifact updates only")
 
@@ -139,9 +140,15 @@ def _check_status(status: TaskStatus, state: TaskState) -> TaskState:
     if not isinstance(successor, TaskState) or not may_follow(state, successor):
         name = successor.value if isinstance(successor, TaskState) else successor
         raise InvalidAgentResponseError(f"State {name} may not follow {state.value}")
-    if status.message is not None:
-        check_agent_message(status.message)
     return successor
+
+
+def _check_status_message(message: Message | None, task_id: str, context_id: str) -> None:
+    if message is None:
+        return
+    check_agent_message(message)
+    if message.context_id != context_id or message.task_id not in ("", task_id):
+        raise InvalidAgentResponseError(f"A message of task {task_id} names another task, or not its context")
 
 
 def check_agent_message(message: Message) -> None:

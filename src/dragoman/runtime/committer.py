@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Sequence
 from typing import Protocol
 
 from dragoman.errors import StoreError
@@ -23,8 +24,8 @@ MAX_GROUP = 256
 class Source(Protocol):
     """A task with unsaved records."""
 
-    def take_append(self) -> Append:
-        """All unsaved records as one append."""
+    def take_append(self) -> Append | None:
+        """All unsaved records as one append; None when there are none any more."""
         ...
 
     def committed(self, outcome: StoreError | None) -> None:
@@ -44,7 +45,9 @@ class Committer:
         self._stopping = False
 
     def start(self) -> None:
-        """Begin to write. Must run inside the event loop."""
+        """Begin to write. Must run inside the event loop. Safe to call twice."""
+        if self._task is not None:
+            return
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(self._write_for_ever(), name="dragoman-committer")
 
@@ -73,26 +76,45 @@ class Committer:
             else:
                 self._wake = self._loop.create_future()
                 await self._wake
+                await asyncio.sleep(0)  # handlers that were started with this write in the same round share it
 
     async def _write_group(self) -> None:
         queue = self._queue
-        sources = [queue.popleft() for _ in range(min(len(queue), MAX_GROUP))]
-        batch = [source.take_append() for source in sources]
+        taken = [(source, _take(source)) for source in [queue.popleft() for _ in range(min(len(queue), MAX_GROUP))]]
+        group = [(source, append) for source, append in taken if append is not None]
+        if group:
+            outcomes = await self._append([append for _, append in group])
+            for (source, _), outcome in zip(group, outcomes, strict=True):
+                _tell(source, outcome)
+
+    async def _append(self, batch: Sequence[Append]) -> Sequence[StoreError | None]:
         try:
             outcomes = await self._store.append(batch)
         except StoreError as error:
-            outcomes = [error] * len(sources)
+            return [error] * len(batch)
         except Exception as error:
             logger.exception("The store raised an unexpected error")
-            outcomes = [_translated(error)] * len(sources)
-        for source, outcome in zip(sources, outcomes, strict=True):
-            _tell(source, outcome)
+            return [_translated(error)] * len(batch)
+        if len(outcomes) != len(batch):
+            logger.error("The store gave %d outcomes for %d appends", len(outcomes), len(batch))
+            return [StoreError("the store did not say what it wrote")] * len(batch)
+        return outcomes
 
 
 def _translated(error: Exception) -> StoreError:
     translated = StoreError("the store raised an unexpected error")
     translated.__cause__ = error
     return translated
+
+
+def _take(source: Source) -> Append | None:
+    """One task that cannot be written must not end the loop that writes for all."""
+    try:
+        return source.take_append()
+    except Exception as error:
+        logger.exception("A task's records could not be put together")
+        _tell(source, _translated(error))
+        return None
 
 
 def _tell(source: Source, outcome: StoreError | None) -> None:

@@ -38,14 +38,19 @@ class Janitor:
         store: TaskStore,
         clock: Clock,
         limits: Limits,
+        *,
         rerun: Callable[[LiveTask], bool],
+        purged: Callable[[], None],
     ) -> None:
         self._registry = registry
         self._store = store
         self._clock = clock
         self._limits = limits
         self._rerun = rerun
+        self._purged = purged
         self._task: asyncio.Task[None] | None = None
+        self.leaving = False
+        """True from the moment of shutdown on: nothing is taken over any more."""
 
     async def start(self) -> None:
         """First heartbeat and first round, then go on in the background."""
@@ -72,25 +77,33 @@ class Janitor:
             await step()
         except StoreError:
             logger.exception("The store failed in the janitor's round; it will be tried again")
+        except Exception:
+            # Without its heartbeats this worker would lose every task that it has.
+            logger.exception("The janitor's round failed; it will be tried again")
 
     async def _beat(self) -> None:
         until = self._clock.now_ms() + int(self._limits.lease * 1000)
         await self._store.heartbeat(self._registry.worker, until)
 
     async def _take_over(self) -> None:
-        while orphans := await self._store.orphans(self._clock.now_ms(), GROUP):
-            adopted = [await self._adopt(task_id, LOST_TEXT) for task_id in orphans]
+        while not self.leaving and (orphans := await self._store.orphans(self._clock.now_ms(), GROUP)):
+            adopted = [await self._adopt(task_id) for task_id in orphans]
             if len(orphans) < GROUP or not any(adopted):
                 return
 
-    async def _adopt(self, task_id: str, text: str) -> bool:
-        live = await self._registry.adopt(task_id)
+    async def _adopt(self, task_id: str) -> bool:
+        """Take over one orphan; one that cannot be read must not keep the others waiting."""
+        try:
+            live = await self._registry.adopt(task_id)
+        except StoreError:
+            logger.exception("Task %s could not be taken over; it will be tried again", task_id)
+            return False
         if live is None:
             return False
         try:
-            if live.state in ACTIVE and not self._rerun(live):
+            if live.state in ACTIVE and not self.leaving and not self._rerun(live):
                 logger.warning("Task %s was left in %s by a lost worker", task_id, live.state.value)
-                live.move(TaskState.FAILED, text)
+                live.move(TaskState.FAILED, LOST_TEXT)
         finally:
             live.unhold()
         return True
@@ -116,5 +129,8 @@ class Janitor:
         if self._limits.retention is None:
             return
         before = self._clock.now_ms() - int(self._limits.retention * 1000)
-        while await self._store.purge(before, GROUP) >= GROUP:
-            logger.debug("Finished tasks were removed")
+        removed = GROUP
+        while removed >= GROUP:
+            removed = await self._store.purge(before, GROUP)
+            if removed:
+                self._purged()

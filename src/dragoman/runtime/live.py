@@ -13,8 +13,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from dragoman.errors import A2AError, InternalError, StaleLeaseError, StoreError, UnavailableError
+from dragoman.errors import (
+    A2AError,
+    InternalError,
+    InvalidAgentResponseError,
+    StaleLeaseError,
+    StoreError,
+    UnavailableError,
+)
 from dragoman.model import (
+    EncodingError,
     Message,
     Part,
     Role,
@@ -45,6 +53,9 @@ if TYPE_CHECKING:
 
 WINDOW = 1024
 """Events of a watched task that stay in memory for its streams; older ones are read from the store."""
+
+WINDOW_BYTES = 4 * 1024 * 1024
+"""The same as a size in JSON, for tasks with large events. In both cases up to twice as much is kept for a while."""
 
 SNAPSHOT_EVERY = 64
 """Records after which a settled task's fold is written beside its log, so that reading it costs the same."""
@@ -84,6 +95,14 @@ class Watcher(Protocol):
         ...
 
 
+def _encoded(event: StreamResponse) -> bytes:
+    """The event as JSON, made here once for store and streams, so that what cannot be written is never staged."""
+    try:
+        return encode_json(event)
+    except EncodingError as error:
+        raise InvalidAgentResponseError(f"An event cannot be written as JSON: {error}") from error
+
+
 class LiveTask:
     """One task: its staged and published fronts, and who waits for it."""
 
@@ -102,11 +121,14 @@ class LiveTask:
         "_watchers",
         "_window",
         "_window_base",
+        "_window_bytes",
         "answer_waiter",
         "canceling",
+        "cancels",
         "context_id",
         "failure",
         "fence",
+        "kept",
         "number",
         "queue",
         "run",
@@ -123,6 +145,7 @@ class LiveTask:
         self.context_id = context_id
         self.scope = scope
         self.fence = 0
+        self.kept = b""
         self.number = 0
         self.staged_number = 0
         self.state = TaskState.SUBMITTED
@@ -130,6 +153,7 @@ class LiveTask:
         self.queue: list[tuple[SendMessageRequest, CallContext]] = []
         self.run: Run | None = None
         self.canceling = False
+        self.cancels = 0
         self.failure: A2AError | None = None
         self.answer_waiter: asyncio.Future[None] | None = None
         self._status: TaskStatus | None = None
@@ -144,15 +168,20 @@ class LiveTask:
         self._watchers: list[Watcher] = []
         self._window: list[Event] = []
         self._window_base = 0
+        self._window_bytes = 0
         self._backlog_waiter: asyncio.Future[None] | None = None
 
     # How it begins.
 
-    def begin(self, message: Message, state: TaskState, agent: str) -> None:
-        """Stage record 1: a new task that answers ``message``. Spec: DATA-22, DATA-23, CTX-10, B071."""
+    def begin(self, message: Message, state: TaskState, agent: str, kept: bytes = b"") -> None:
+        """Stage record 1: a new task that answers ``message``; ``kept`` of its request is stored beside it.
+
+        Spec: DATA-22, DATA-23, CTX-10, B071.
+        """
         self.fence = 1
         self.user_messages = [self.own(message)]
-        self._new = NewTask(context_id=self.context_id, scope=self.scope, agent=agent)
+        self.kept = kept
+        self._new = NewTask(context_id=self.context_id, scope=self.scope, agent=agent, request=kept)
         status = TaskStatus(state=state, timestamp=self._host.now())
         task = Task(id=self.task_id, context_id=self.context_id, status=status, history=list(self.user_messages))
         self._stage(StreamResponse(task=task), state, status)
@@ -182,20 +211,24 @@ class LiveTask:
         self.number = self.staged_number = self._window_base = stored.number
         assert isinstance(task.status.state, TaskState)
         self.state = task.status.state
+        self.kept = stored.request
         self._status = task.status
         self._fold = TaskFold(task)
         self.user_messages = [message for message in task.history if message.role is Role.USER]
 
     def take_lease(self, claimed: StoredTask) -> None:
         """Become the writer, from the state that the claim found."""
+        self.fence = claimed.fence
         if claimed.number != self.number:
             self._restore(claimed)
-        self.fence = claimed.fence
+            self._clear_window()
+            self._resolve_waiters()
+            self.wake_watchers()
 
     # Staging: what the one writer decides.
 
     def publish(self, event: StreamResponse) -> None:
-        """Stage an event of the agent. Raises InvalidAgentResponseError when it breaks a rule."""
+        """Stage an event of the agent. Raises InvalidAgentResponseError when it breaks a rule or is no JSON."""
         if self.failure is not None:
             raise self.failure
         state = check_event(event, task_id=self.task_id, context_id=self.context_id, state=self.state)
@@ -209,6 +242,8 @@ class LiveTask:
 
     def accept(self, message: Message) -> int:
         """Stage a message that goes on with the task; returns its record's number. Spec: CTX-16, SEND-19."""
+        if self.failure is not None:
+            raise self.failure
         status = TaskStatus(state=state_after_message(self.state), timestamp=self._host.now())
         message = self.own(message)
         self._stage(self._status_event(status), state_after_message(self.state), status, message)
@@ -241,20 +276,25 @@ class LiveTask:
     def _stage(
         self, event: StreamResponse, state: TaskState, status: TaskStatus | None, message: Message | None = None
     ) -> None:
+        record = Record(self.staged_number + 1, event, message=message, encoded=_encoded(event))
         self.staged_number += 1
         self.state = state
         if status is not None:
             self._status = status
-        self._staged.append(Record(self.staged_number, event, message=message))
+        self._staged.append(record)
         if not self._queued:
             self._queued = True
             self._host.submit(self)
 
     # The committer's side.
 
-    def take_append(self) -> Append:
-        """All staged records as one append (called by the committer)."""
+    def take_append(self) -> Append | None:
+        """All staged records as one append, None when they were lost meanwhile (called by the committer)."""
         self._queued = False
+        if self.failure is not None or not self._staged:
+            self._staged.clear()
+            self.release_if_idle()
+            return None
         records = self._in_flight = self._staged
         self._staged = []
         new, self._new = self._new, None
@@ -267,7 +307,7 @@ class LiveTask:
             records=records,
             state=self.state,
             timestamp_ms=status.timestamp.ms,
-            status=encode_json(status),
+            status=status,
             worker=self._holder(),
             new=new,
             snapshot=self._snapshot(len(records)),
@@ -315,13 +355,26 @@ class LiveTask:
     def _extend_window(self, records: list[Record]) -> None:
         window = self._window
         for record in records:
-            window.append(Event(record.event, number=record.number, json=record.encoded))
-        if len(window) > 2 * WINDOW:
-            dropped = len(window) - WINDOW
-            del window[:dropped]
-            self._window_base += dropped
+            json = record.event_json
+            self._window_bytes += len(json)
+            window.append(Event(record.event, number=record.number, json=json))
+        if len(window) > 2 * WINDOW or self._window_bytes > 2 * WINDOW_BYTES:
+            self._trim_window()
         for watcher in self._watchers:
             watcher.wake()
+
+    def _trim_window(self) -> None:
+        window = self._window
+        dropped = 0
+        while len(window) - dropped > WINDOW or (self._window_bytes > WINDOW_BYTES and dropped < len(window) - 1):
+            self._window_bytes -= len(window[dropped].json)
+            dropped += 1
+        del window[:dropped]
+        self._window_base += dropped
+
+    def _clear_window(self) -> None:
+        self._window.clear()
+        self._window_base, self._window_bytes = self.number, 0
 
     def _resolve_waiters(self) -> None:
         task = self.task
@@ -371,7 +424,9 @@ class LiveTask:
         return self._fold is not None
 
     def staged_task(self) -> Task:
-        """A copy of the task with everything that is staged."""
+        """A copy of the task with everything that is staged. Raises the failure of a task that was lost."""
+        if self.failure is not None:
+            raise self.failure
         records = [*self._in_flight, *self._staged]
         if self._fold is not None:
             fold = TaskFold(copy_task(self._fold.task))
@@ -396,7 +451,14 @@ class LiveTask:
             future.set_result(copy_task(self.task))
         else:
             self._waiters.append((number, states, future))
+            future.add_done_callback(self._drop_if_cancelled)
         return future
+
+    def _drop_if_cancelled(self, future: asyncio.Future[Task]) -> None:
+        """A caller left."""
+        if future.cancelled():
+            self._waiters = [waiter for waiter in self._waiters if waiter[2] is not future]
+            self.release_if_idle()
 
     @property
     def backlog(self) -> int:
@@ -423,8 +485,7 @@ class LiveTask:
         if watcher in self._watchers:
             self._watchers.remove(watcher)
         if not self._watchers:
-            self._window.clear()
-            self._window_base = self.number
+            self._clear_window()
         self.release_if_idle()
 
     def events_after(self, position: int) -> list[Event] | None:

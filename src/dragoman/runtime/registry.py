@@ -7,6 +7,7 @@ exist (Spec: ERR-06, ERR-09, ERR-10, CANCEL-05, AUTH-10).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 
@@ -39,6 +40,7 @@ class Registry:
         self._live: dict[str, LiveTask] = {}
         self._loading: Counter[str] = Counter()
         self._left: Counter[str] = Counter()
+        self._claiming = asyncio.Lock()
 
     # Host.
 
@@ -135,23 +137,24 @@ class Registry:
         """Make this process the writer of a held task. Raises UnavailableError when another living worker is."""
         if live.fence:
             return
-        claimed = await self._store.claim(live.task_id, self.worker, self._clock.now_ms())
-        if claimed is None:
-            raise UnavailableError("The task is handled elsewhere now; try again", retry_after=1)
-        if not live.fence:
+        async with self._claiming:
+            if live.fence:
+                return
+            claimed = await self._store.claim(live.task_id, self.worker, self._clock.now_ms())
+            if claimed is None:
+                raise UnavailableError("The task is handled elsewhere now; try again", retry_after=1)
             live.take_lease(claimed)
 
     async def adopt(self, task_id: str) -> LiveTask | None:
         """Claim a task that nobody works on, and hold it; None when that is not so any more."""
-        live = self._live.get(task_id)
-        if live is not None and live.fence:
-            return None
-        claimed = await self._store.claim(task_id, self.worker, self._clock.now_ms())
-        live = self._live.get(task_id)
-        if claimed is None or (live is not None and live.fence):
-            return None
-        if live is None:
-            live = self._live[task_id] = LiveTask.load(self, claimed)
-        live.take_lease(claimed)
-        live.hold()
-        return live
+        async with self._claiming:
+            live = self._live.get(task_id)
+            if live is not None and live.fence:
+                return None
+            claimed = await self._store.claim(task_id, self.worker, self._clock.now_ms())
+            if claimed is None:
+                return None
+            live = self._live.get(task_id) or self._enliven(claimed)
+            live.take_lease(claimed)
+            live.hold()
+            return live

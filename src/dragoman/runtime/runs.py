@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 
-from dragoman.errors import A2AError
+from dragoman.errors import A2AError, InvalidAgentResponseError
 from dragoman.model import Message, TaskState
 from dragoman.ports.agent import Handler
+from dragoman.ports.deadlines import Deadlines
 from dragoman.protocol.lifecycle import INTERRUPTED, TERMINAL
 from dragoman.runtime.limits import Limits
 from dragoman.runtime.live import LiveTask
@@ -31,17 +32,22 @@ SHUTDOWN_TEXT = "The agent was shut down while it worked on this task."
 class Run:
     """One execution of the handler."""
 
-    __slots__ = ("decision", "live", "overran", "parked", "slot", "task", "timer", "turn")
+    __slots__ = ("decision", "live", "overran", "parked", "slot", "task", "turn")
 
     def __init__(self, turn: LiveTurn, live: LiveTask | None) -> None:
         self.turn = turn
         self.live = live
         self.task: asyncio.Task[Message | None] | None = None
-        self.timer: asyncio.TimerHandle | None = None
         self.decision: asyncio.Future[Message | LiveTask] | None = None
         self.overran = False
         self.parked = False
         self.slot = False
+
+    def overrun(self) -> None:
+        """The run took too long: interrupt it."""
+        self.overran = True
+        assert self.task is not None
+        self.task.cancel()
 
 
 class Runs:
@@ -52,8 +58,9 @@ class Runs:
         self._limits = limits
         self._next_turn = next_turn
         self._active: set[Run] = set()
-        self._waiting: deque[tuple[LiveTask, LiveTurn]] = deque()
+        self._waiting: dict[LiveTask, LiveTurn] = {}
         self._suspended: OrderedDict[Run, None] = OrderedDict()
+        self._deadlines = Deadlines(limits.run_time)
         self._running = 0
         self._idle: asyncio.Event | None = None
         self.stopping = False
@@ -86,11 +93,21 @@ class Runs:
     def enqueue(self, turn: LiveTurn, live: LiveTask) -> None:
         """Run the handler when a slot is free. The task is SUBMITTED until then."""
         live.hold()
-        self._waiting.append((live, turn))
+        self._waiting[live] = turn
+
+    def is_waiting(self, live: LiveTask) -> bool:
+        """Whether the task is queued for a slot."""
+        return live in self._waiting
+
+    def dequeue(self, live: LiveTask) -> None:
+        """The task does not wait any more, because it was canceled."""
+        if self._waiting.pop(live, None) is not None:
+            live.unhold()
 
     def _start_waiting(self) -> None:
         while self._waiting and not self.is_full and not self.stopping:
-            live, turn = self._waiting.popleft()
+            live = next(iter(self._waiting))
+            turn = self._waiting.pop(live)
             if live.state is TaskState.SUBMITTED and live.failure is None:
                 live.move(TaskState.WORKING)
                 self.start(turn, live)
@@ -101,14 +118,10 @@ class Runs:
     def _take_slot(self, run: Run) -> None:
         run.slot = True
         self._running += 1
-        if self._limits.run_time is not None:
-            loop = asyncio.get_running_loop()
-            run.timer = loop.call_later(self._limits.run_time, self._overrun, run)
+        self._deadlines.begin(run, run.overrun)
 
     def _give_slot(self, run: Run) -> None:
-        if run.timer is not None:
-            run.timer.cancel()
-            run.timer = None
+        self._deadlines.end(run)
         if run.slot:
             run.slot = False
             self._running -= 1
@@ -119,7 +132,9 @@ class Runs:
         """The run waits for an answer: its slot is free for others."""
         self._give_slot(run)
         self._suspended[run] = None
-        if len(self._suspended) > self._limits.suspended_tasks:
+        if self.stopping:
+            self.cancel(run)
+        elif len(self._suspended) > self._limits.suspended_tasks:
             self._park(next(iter(self._suspended)))
 
     def resume(self, run: Run) -> None:
@@ -132,11 +147,6 @@ class Runs:
         """Stop a run that only waits; the answer will run the handler again."""
         self._suspended.pop(run, None)
         run.parked = True
-        assert run.task is not None
-        run.task.cancel()
-
-    def _overrun(self, run: Run) -> None:
-        run.overran = True
         assert run.task is not None
         run.task.cancel()
 
@@ -157,19 +167,20 @@ class Runs:
             live.run = None
             if live.failure is None:
                 self._conclude(run, live)
-            elif run.task is not None and not run.task.cancelled():
-                run.task.exception()
+            else:
+                _log_late(live, _error(run))
             live.release_if_idle()
+        run.turn.run = None  # the two would keep each other, and all that hangs on them, until the collector comes
         if self._idle is not None and not self._active:
             self._idle.set()
 
     def _conclude(self, run: Run, live: LiveTask) -> None:
         """Add to the log what the end of the run means."""
         assert run.task is not None
-        error = None if run.task.cancelled() else run.task.exception()
+        error = _error(run)
         if live.state in TERMINAL:
             _log_late(live, error)
-        elif run.task.cancelled() or isinstance(error, asyncio.CancelledError):
+        elif run.task.cancelled():
             self._conclude_interrupted(run, live)
         elif error is not None:
             logger.error("The agent raised on task %s", live.task_id, exc_info=error)
@@ -184,8 +195,7 @@ class Runs:
             logger.error("The agent took more than %g s on task %s", self._limits.run_time, live.task_id)
             live.move(TaskState.FAILED, f"The agent took longer than {self._limits.run_time:g} s.")
         elif self.stopping:
-            if live.state not in INTERRUPTED and not self._handler.rerun:
-                live.move(TaskState.FAILED, SHUTDOWN_TEXT)
+            self._conclude_stopped(live)
         elif run.parked:
             if live.state not in INTERRUPTED:
                 self._restart(live)
@@ -198,11 +208,22 @@ class Runs:
         if run.task.result() is not None:
             logger.error("The agent returned a direct message although task %s was open", live.task_id)
             live.move(TaskState.FAILED, NO_END_TEXT)
-        elif live.queue and not self.stopping:
+        elif live.canceling and live.state not in INTERRUPTED:
+            live.move(TaskState.CANCELED)
+        elif live.queue and self.stopping:
+            self._conclude_stopped(live)
+        elif live.queue:
+            if live.state in INTERRUPTED:
+                live.move(TaskState.WORKING)
             self._restart(live)
         elif live.state not in INTERRUPTED:
             logger.error("The agent ended and left task %s in state %s", live.task_id, live.state.value)
             live.move(TaskState.FAILED, NO_END_TEXT)
+
+    def _conclude_stopped(self, live: LiveTask) -> None:
+        """What may be run again, or goes on with an answer, is left as it is for the next process."""
+        if live.state not in INTERRUPTED and not self._handler.rerun:
+            live.move(TaskState.FAILED, SHUTDOWN_TEXT)
 
     def _restart(self, live: LiveTask) -> None:
         self.start(self._next_turn(live), live)
@@ -217,9 +238,10 @@ class Runs:
         """Let running handlers end within ``grace`` seconds, then interrupt them and wait for what they record."""
         self.stopping = True
         for run in list(self._suspended):
-            self.cancel(run)
-        while self._waiting:
-            self._waiting.popleft()[0].unhold()
+            if run.live is not None and run.live.state in INTERRUPTED:  # else its answer has just come
+                self.cancel(run)
+        for live in list(self._waiting):
+            self.dequeue(live)
         await self._wait_idle(grace)
         for run in list(self._active):
             self.cancel(run)
@@ -250,20 +272,28 @@ def _decide(run: Run) -> None:
     """The run of an agent that decides ended without a task: its reply, or its error, is the answer."""
     decision, task = run.decision, run.task
     assert task is not None
+    error = _error(run)
     if decision is None or decision.done():
-        return
-    if task.cancelled():
+        if error is not None:
+            logger.error("The agent raised after its caller had left", exc_info=error)
+    elif task.cancelled():
         decision.cancel()
-    elif (error := task.exception()) is not None:
+    elif error is not None:
         decision.set_exception(error)
     elif (reply := task.result()) is not None:
         decision.set_result(reply)
     else:
-        decision.set_exception(RuntimeError("the agent neither replied nor opened a task"))
+        decision.set_exception(InvalidAgentResponseError("The agent neither replied nor opened a task"))
+
+
+def _error(run: Run) -> BaseException | None:
+    """What the handler raised; looked at in any case, since asyncio complains of what nobody looks at."""
+    assert run.task is not None
+    return None if run.task.cancelled() else run.task.exception()
 
 
 def _log_late(live: LiveTask, error: BaseException | None) -> None:
-    if error is None or isinstance(error, asyncio.CancelledError):
+    if error is None or error is live.failure:
         return
     if isinstance(error, A2AError):
         logger.error("The agent broke a rule on task %s after its end: %s", live.task_id, error)

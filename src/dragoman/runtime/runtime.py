@@ -49,11 +49,13 @@ from dragoman.model import (
 )
 from dragoman.ports.agent import Handler
 from dragoman.ports.clock import Clock, SystemClock
+from dragoman.ports.deadlines import Deadlines
 from dragoman.ports.operations import CallContext, Caller, EventStream
 from dragoman.ports.store import Scope, TaskQuery, TaskStore
 from dragoman.protocol.admission import Admission
 from dragoman.protocol.extensions import RESUMABLE_STREAMS
 from dragoman.protocol.lifecycle import (
+    ACTIVE,
     SETTLED,
     STATES,
     TERMINAL,
@@ -64,10 +66,12 @@ from dragoman.protocol.lifecycle import (
 )
 from dragoman.protocol.paging import decode_page_token, encode_page_token
 from dragoman.protocol.validation import DEFAULT_PAGE_SIZE, RequestRules
+from dragoman.runtime.beginning import begin_again, encode_beginning
 from dragoman.runtime.committer import Committer
 from dragoman.runtime.janitor import Janitor
 from dragoman.runtime.limits import Limits
 from dragoman.runtime.live import LiveTask
+from dragoman.runtime.recent import RecentTasks
 from dragoman.runtime.registry import Registry, not_found
 from dragoman.runtime.runs import Runs
 from dragoman.runtime.streams import MessageStream, TaskStream
@@ -122,7 +126,11 @@ class Runtime:
         self._committer = Committer(store)
         self._registry = Registry(store, self._committer, self._clock, self._clock.new_id())
         self._runs = Runs(handler, self.limits, self._next_turn)
-        self._janitor = Janitor(self._registry, store, self._clock, self.limits, self._rerun)
+        self._recent = RecentTasks(int(self.limits.lease * 1000))
+        self._janitor = Janitor(
+            self._registry, store, self._clock, self.limits, rerun=self._rerun, purged=self._recent.clear
+        )
+        self._reply_deadlines = Deadlines(self.limits.reply_time)
         self._page_key = b""
         self._methods: dict[Operation, Method] = {
             SEND_MESSAGE: self._send_message,
@@ -172,6 +180,7 @@ class Runtime:
     def begin_stop(self) -> None:
         """Refuse new work and end the streams of tasks that nobody works on. Spec: ERR-11."""
         self._runs.stopping = True
+        self._janitor.leaving = True
         for live in self._registry.all():
             live.wake_watchers()
 
@@ -179,9 +188,9 @@ class Runtime:
         """Refuse new work, give handlers their grace, interrupt and record the rest, close the store."""
         self.begin_stop()
         await self._runs.stop(self.limits.shutdown_grace)
+        await self._committer.stop()  # before those who wait are told, since their task may just have ended
         for live in self._registry.all():
             live.abandon(UnavailableError(STOPPING_TEXT, retry_after=5))
-        await self._committer.stop()
         await self._janitor.stop()
         await self._store.close()
 
@@ -201,9 +210,10 @@ class Runtime:
         live, number = begun
         configuration = request.configuration
         immediately = configuration is not None and configuration.return_immediately
-        task = await live.wait(number, STATES if immediately else SETTLED)
-        length = None if configuration is None else configuration.history_length
-        return SendMessageResponse(task=with_history(task, length))
+        waiting = live.wait(number, STATES if immediately else SETTLED)
+        live.unhold()
+        task = await waiting
+        return SendMessageResponse(task=with_history(task, _history_length(request)))
 
     async def _send_streaming_message(self, request: SendMessageRequest, context: CallContext) -> EventStream:
         if self._handler.opening == "reply" and not request.message.task_id:
@@ -212,7 +222,9 @@ class Runtime:
         if isinstance(begun, Message):
             return MessageStream(begun)
         live, number = begun
-        stream = self._open_stream(live, number if request.message.task_id else None, self._stream_ends_at)
+        snapshot_at = number if request.message.task_id else None
+        stream = self._open_stream(live, snapshot_at, self._stream_ends_at, history=_history_length(request))
+        live.unhold()
         try:
             await live.wait(number)
         except BaseException:
@@ -221,7 +233,13 @@ class Runtime:
         return stream
 
     def _open_stream(
-        self, live: LiveTask, snapshot_at: int | None, ends_at: frozenset[TaskState] = frozenset(), position: int = 0
+        self,
+        live: LiveTask,
+        snapshot_at: int | None,
+        ends_at: frozenset[TaskState] = frozenset(),
+        *,
+        position: int = 0,
+        history: int | None = None,
     ) -> TaskStream:
         return TaskStream(
             live,
@@ -231,6 +249,7 @@ class Runtime:
             snapshot=snapshot_at is not None,
             min_number=snapshot_at or 0,
             ends_at=ends_at,
+            history=history,
             stopping=self._is_left_alone,
         )
 
@@ -238,14 +257,16 @@ class Runtime:
         return self._runs.stopping and not self._runs.is_worked_on(live) and not live.backlog
 
     async def _begin(self, request: SendMessageRequest, context: CallContext) -> Message | tuple[LiveTask, int]:
-        """Start or continue a task; the task and the number of the record that holds the message, or a direct reply."""
+        """Start or continue a task; a direct reply, or the task, held, and the record that has the message."""
         if self._runs.stopping:
             raise UnavailableError("The server is shutting down", retry_after=5)
         if request.message.task_id:
             return await self._continue(request, context)
         context_id = await self._context_id(request, context)
         if self._handler.opening != "decide":
-            return self._open_task(self._new_turn(request, context, context_id)), 1
+            live = self._open_task(self._new_turn(request, context, context_id))
+            live.hold()
+            return live, 1
         return await self._let_decide(request, context, context_id)
 
     async def _context_id(self, request: SendMessageRequest, context: CallContext) -> str:
@@ -284,13 +305,16 @@ class Runtime:
     def _start_task(self, turn: LiveTurn) -> LiveTask:
         live = self._new_live(turn)
         self._runs.start(turn, live)  # before the record is staged, so that a quick handler shares its write
-        live.begin(turn.request.message, TaskState.WORKING, self._agent)
+        self._begin_log(live, turn, TaskState.WORKING)
         return live
 
     def _create(self, turn: LiveTurn, state: TaskState) -> LiveTask:
         live = self._new_live(turn)
-        live.begin(turn.request.message, state, self._agent)
+        self._begin_log(live, turn, state)
         return live
+
+    def _begin_log(self, live: LiveTask, turn: LiveTurn, state: TaskState) -> None:
+        live.begin(turn.request.message, state, self._agent, encode_beginning(turn.request, turn.call))
 
     def _new_live(self, turn: LiveTurn) -> LiveTask:
         scope = _scope(turn.request, turn.call)
@@ -303,8 +327,11 @@ class Runtime:
         """The task of a run that decided for one."""
         live = self._create(turn, TaskState.WORKING)
         run = turn.run
+        if run is None:
+            raise InvalidAgentResponseError("The handler has ended and can open no task")
         run.live, live.run = live, run
         if run.decision is not None and not run.decision.done():
+            live.hold()
             run.decision.set_result(live)
         return live
 
@@ -321,6 +348,7 @@ class Runtime:
         except asyncio.CancelledError:
             if run.decision.cancelled() and not _is_cancelled():
                 raise InternalError("The agent was interrupted") from None
+            _leave_decision(run.decision)
             raise
         except Exception as error:
             raise _agent_failed(error) from error
@@ -332,25 +360,21 @@ class Runtime:
             raise UnavailableError("The server is shutting down", retry_after=5)
         context_id = await self._context_id(request, context)
         turn = self._new_turn(request, context, context_id)
-        limit = asyncio.timeout(self.limits.reply_time)
         try:
-            async with limit:
-                reply = await self._handler.run(turn)
+            reply = await self._reply_deadlines.bound(self._handler.run(turn))
         except asyncio.CancelledError:
             if _is_cancelled():
                 raise
             raise InternalError("The agent was interrupted") from None
         except (Exception, SystemExit) as error:
-            if limit.expired():
-                logger.error("The agent took more than %s s for a reply", self.limits.reply_time)
-                raise InternalError("The agent took too long to reply") from error
             raise _agent_failed(error) from error
         if reply is None:
             raise InvalidAgentResponseError("The agent gave no reply")
         return self._checked_reply(reply, context_id)
 
     def _checked_reply(self, reply: Message, context_id: str) -> Message:
-        reply.context_id = reply.context_id or context_id
+        if not reply.context_id:
+            reply = msgspec.structs.replace(reply, context_id=context_id)
         try:
             check_agent_message(reply)
             if reply.context_id != context_id or reply.task_id:
@@ -371,9 +395,16 @@ class Runtime:
             check_command(Command.MESSAGE, live.state, live.task_id)
             await self._registry.lease(live)
             check_command(Command.MESSAGE, live.state, live.task_id)
+            self._check_alive(live)
             return live, self._deliver(live, request, context)
-        finally:
+        except BaseException:
             live.unhold()
+            raise
+
+    def _check_alive(self, live: LiveTask) -> None:
+        """A task whose run was lost is the janitor's to decide on; a message must not start the work again."""
+        if live.state in ACTIVE and live.run is None and not self._runs.is_waiting(live):
+            raise UnavailableError("The task is being recovered; try again", retry_after=self.limits.lease / 3)
 
     def _deliver(self, live: LiveTask, request: SendMessageRequest, context: CallContext) -> int:
         """Record a message and see that a run takes it."""
@@ -395,7 +426,7 @@ class Runtime:
     def _turn_for(self, live: LiveTask, request: SendMessageRequest, context: CallContext) -> LiveTurn:
         """The turn of a run on a task that exists. A resident handler begins with the task's first message again."""
         if self._handler.resident:
-            request = SendMessageRequest(message=live.user_messages[0], metadata=request.metadata)
+            request, context = begin_again(live.kept, live.user_messages[0], context)
         return LiveTurn(
             request,
             context,
@@ -413,19 +444,28 @@ class Runtime:
         """The turn for the next message that waits, or for the last one again."""
         if live.queue:
             return self._turn_for(live, *live.queue.pop(0))
-        request = SendMessageRequest(message=live.user_messages[-1])
+        return self._turn_for(live, *self._asked_again(live, len(live.user_messages) - 1))
+
+    def _asked_again(self, live: LiveTask, number: int) -> tuple[SendMessageRequest, CallContext]:
+        """A message of the task's history as it may have come; of the first one more is known."""
         caller = Caller(id=live.scope.owner)
-        return self._turn_for(live, request, CallContext(caller=caller, tenant=live.scope.tenant))
+        kept = b"" if number else live.kept
+        return begin_again(kept, live.user_messages[number], CallContext(caller=caller, tenant=live.scope.tenant))
 
     def _rerun(self, live: LiveTask) -> bool:
         """Start a run for an orphan if that is safe; False when it is not. Invariant 7."""
         fresh = live.state is TaskState.SUBMITTED
         if not (fresh or self._handler.rerun) or not live.user_messages:
             return False
-        if fresh:
-            live.move(TaskState.WORKING)
+        if fresh and not self._handler.resident:
+            live.queue = [self._asked_again(live, number) for number in range(len(live.user_messages))]
         turn = self._next_turn(live)
         turn.recovered = not fresh
+        if fresh and self._runs.is_full:
+            self._runs.enqueue(turn, live)
+            return True
+        if fresh:
+            live.move(TaskState.WORKING)
         self._runs.start(turn, live)
         return True
 
@@ -436,10 +476,15 @@ class Runtime:
         live = self._registry.find(request.id, scope)
         if live is not None:
             return with_history(live.task, request.history_length)
-        stored = await self._store.task(request.id, scope)
-        if stored is None:
-            raise not_found(request.id)
-        return with_history(stored.task, request.history_length)
+        now_ms = self._clock.now_ms()
+        recent = self._recent.find(request.id, scope, now_ms)
+        if recent is None:
+            stored = await self._store.task(request.id, scope)
+            if stored is None:
+                raise not_found(request.id)
+            self._recent.keep(stored, now_ms)
+            recent = stored.task
+        return with_history(recent, request.history_length)
 
     async def _list_tasks(self, request: ListTasksRequest, context: CallContext) -> ListTasksResponse:
         scope = _scope(request, context)
@@ -486,19 +531,27 @@ class Runtime:
     async def _cancel(self, live: LiveTask) -> Task:
         if live.state is not TaskState.CANCELED:
             live.canceling = True
-            if live.run is not None:
-                self._runs.cancel(live.run)
-            else:
+            if live.run is None:
+                self._runs.dequeue(live)
                 live.move(TaskState.CANCELED)
-        ended = live.wait(1, TERMINAL)
-        done, _ = await asyncio.wait({ended}, timeout=self.limits.cancel_wait)
-        if not done:
-            ended.cancel()
+            elif not live.cancels:  # a second interruption would break into what the first one made the handler do
+                self._runs.cancel(live.run)
+        task = await self._wait_for_end(live)
+        if task is None:
             return await live.wait(1)
-        task = ended.result()
         if task.status.state is not TaskState.CANCELED:
             check_command(Command.CANCEL, cast(TaskState, task.status.state), live.task_id)
         return task
+
+    async def _wait_for_end(self, live: LiveTask) -> Task | None:
+        ended = live.wait(1, TERMINAL)
+        live.cancels += 1
+        try:
+            done, _ = await asyncio.wait({ended}, timeout=self.limits.cancel_wait)
+            return ended.result() if done else None
+        finally:
+            live.cancels -= 1
+            ended.cancel()
 
     async def _subscribe(self, request: SubscribeToTaskRequest, context: CallContext) -> EventStream:
         live = await self._registry.hold(request.id, _scope(request, context))
@@ -526,6 +579,10 @@ def _scope(request: Any, context: CallContext) -> Scope:
     return Scope(tenant=context.tenant or request.tenant, owner=context.caller.id)
 
 
+def _history_length(request: SendMessageRequest) -> int | None:
+    return None if request.configuration is None else request.configuration.history_length
+
+
 def _state_filter(status: TaskState | int) -> TaskState | None:
     return status if isinstance(status, TaskState) and status is not TaskState.UNSPECIFIED else None
 
@@ -536,6 +593,8 @@ def _bad_context(text: str) -> InvalidParamsError:
 
 def _agent_failed(error: BaseException) -> A2AError:
     """What the caller of a direct reply is told: a protocol error as the agent raised it, anything else neutrally."""
+    if isinstance(error, InvalidAgentResponseError):
+        logger.error("The agent broke a rule: %s", error)
     if isinstance(error, A2AError):
         return error
     logger.error("The agent raised instead of replying", exc_info=error)
@@ -545,6 +604,15 @@ def _agent_failed(error: BaseException) -> A2AError:
 def _store_failed(op: Operation, error: StoreError) -> A2AError:
     logger.error("The store failed in %s", op.name, exc_info=error)
     return InternalError("The store failed")
+
+
+def _leave_decision(decision: asyncio.Future[Message | LiveTask]) -> None:
+    """The caller left at the very moment of the decision: what it was given is not needed."""
+    if decision.cancelled() or not decision.done() or decision.exception() is not None:
+        return
+    begun = decision.result()
+    if isinstance(begun, LiveTask):
+        begun.unhold()
 
 
 def _is_cancelled() -> bool:

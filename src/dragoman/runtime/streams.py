@@ -10,15 +10,18 @@ Spec: STREAM-03 to STREAM-05, STRM-01 to STRM-04, SUB-01, SUB-02, AMB-05, AMB-07
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 
-from dragoman.errors import A2AError, UnavailableError
+from dragoman.errors import A2AError, InternalError, StoreError, UnavailableError
 from dragoman.model import Message, StreamResponse, TaskState
 from dragoman.ports.operations import Event, EventStream
 from dragoman.ports.store import TaskStore
-from dragoman.protocol.lifecycle import TERMINAL, copy_task
+from dragoman.protocol.lifecycle import TERMINAL, copy_task, with_history
 from dragoman.runtime.limits import Limits
 from dragoman.runtime.live import LiveTask
+
+logger = logging.getLogger("dragoman.runtime")
 
 PAGE = 512
 
@@ -42,7 +45,8 @@ class MessageStream(EventStream):
 class TaskStream(EventStream):
     """A cursor. Begins with a snapshot (``snapshot=True``), with record 1, or where a resuming reader was.
 
-    ``ends_at`` are states after which this stream closes although the task is not over. ``stopping`` says that the
+    ``ends_at`` are states after which this stream closes although the task is not over. ``history`` is how many messages
+    a Task on it may have (None: all; Spec: SEND-14). ``stopping`` says that the
     process is going down and nobody works on the task any more.
     """
 
@@ -56,6 +60,7 @@ class TaskStream(EventStream):
         snapshot: bool = False,
         min_number: int = 0,
         ends_at: frozenset[TaskState] = frozenset(),
+        history: int | None = None,
         stopping: Callable[[LiveTask], bool],
     ) -> None:
         self._live = live
@@ -65,6 +70,7 @@ class TaskStream(EventStream):
         self._snapshot = snapshot
         self._min_number = min_number
         self._ends = ends_at | TERMINAL
+        self._history = history
         self._stopping = stopping
         self._ended = False
         self._waiter: asyncio.Future[None] | None = None
@@ -130,7 +136,8 @@ class TaskStream(EventStream):
         events = self._live.events_after(self._position)
         if events is None:
             events = await self._read_store()
-        return self._cut_at_end(events)
+        events = self._cut_at_end(events)
+        return events if self._history is None else [self._shortened(event) for event in events]
 
     async def _wait_until_ready(self) -> None:
         while not self._is_ready():
@@ -141,12 +148,24 @@ class TaskStream(EventStream):
         self._snapshot = False
         live = self._live
         self._position = live.number
-        if live.task.status.state in TERMINAL:
+        if live.task.status.state in self._ends:
             self._end()
-        return [Event(StreamResponse(task=copy_task(live.task)), number=live.number)]
+        task = with_history(copy_task(live.task), self._history)
+        return [Event(StreamResponse(task=task), number=live.number)]
+
+    def _shortened(self, event: Event) -> Event:
+        task = event.response.task
+        if task is None or (short := with_history(task, self._history)) is task:
+            return event
+        return Event(StreamResponse(task=short), number=event.number)
 
     async def _read_store(self) -> list[Event]:
-        records = await self._store.records(self._live.task_id, self._position, PAGE)
+        try:
+            records = await self._store.records(self._live.task_id, self._position, PAGE)
+        except StoreError as error:
+            logger.error("The store failed under a stream of task %s", self._live.task_id, exc_info=error)
+            self._end()
+            raise InternalError("The store failed") from error
         if not records:
             self._end()
             raise A2AError("The log of the task is not there any more")

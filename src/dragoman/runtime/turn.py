@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class LiveTurn(Turn):
     """See :class:`~dragoman.ports.agent.Turn`."""
 
-    run: Run
+    run: Run | None = None
     runs: Runs
 
     def __init__(
@@ -105,12 +105,18 @@ class LiveTurn(Turn):
         """Wait for an answer, without holding a slot."""
         live = self.live
         if len(live.user_messages) <= number:
-            self.runs.suspend(self.run)
+            run = self.run
+            if run is None:
+                raise InvalidAgentResponseError("The handler has ended and can ask no more")
+            self.runs.suspend(run)
             try:
                 async with asyncio.timeout(timeout):
                     await self._wait_for_answer(live, number)
+            except TimeoutError:
+                if len(live.user_messages) <= number:  # else it came in the last moment, and was taken
+                    raise
             finally:
-                self.runs.resume(self.run)
+                self.runs.resume(run)
         self.answered = max(self.answered, number)
         return live.user_messages[number]
 

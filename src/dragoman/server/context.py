@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import copy
 from types import TracebackType
 from typing import Any
 
@@ -22,6 +23,7 @@ from dragoman.model import (
 )
 from dragoman.ports.agent import Turn
 from dragoman.ports.operations import Caller
+from dragoman.protocol.lifecycle import copy_artifact
 from dragoman.server.content import Content, data_of, files_of, text_of, to_artifacts, to_data, to_parts
 
 
@@ -71,6 +73,17 @@ class Answer:
 
     def __str__(self) -> str:
         return self.text
+
+
+def filled_message(message: Message, turn: Turn) -> Message:
+    """A copy of a message that an author wrote, with the ids and the role that it lacks. Spec: DATA-19, DATA-21."""
+    own = copy(message)
+    own.message_id = message.message_id or turn.new_id()
+    own.task_id = message.task_id or turn.task_id
+    own.context_id = message.context_id or turn.context_id
+    if message.role is Role.UNSPECIFIED:
+        own.role = Role.AGENT
+    return own
 
 
 class Context:
@@ -194,9 +207,12 @@ class Context:
         )
 
     def agent_message(self, content: Content) -> Message:
-        """A message of the agent with fresh id and the ids of this task and context. Spec: DATA-19, DATA-21."""
+        """A message of the agent with fresh id and the ids of this task and context. Spec: DATA-19, DATA-21.
+
+        A Message is copied, and gets what it lacks of these.
+        """
         if isinstance(content, Message):
-            return content
+            return filled_message(content, self._turn)
         return Message(
             message_id=self._turn.new_id(),
             context_id=self._turn.context_id,
@@ -226,7 +242,7 @@ class Context:
         """
         await self._turn.open()
         if isinstance(content, Artifact):
-            self._publish_artifact(content, append, last_chunk)
+            self._publish_artifact(copy_artifact(content), append, last_chunk)
             await self._turn.settle()
             return content.artifact_id
         artifact = Artifact(
@@ -321,7 +337,7 @@ class Context:
         """Publish what the handler returned and complete the task."""
         if result is not None:
             for item in to_artifacts(result):
-                artifact = item if isinstance(item, Artifact) else self._whole(item)
+                artifact = copy_artifact(item) if isinstance(item, Artifact) else self._whole(item)
                 self._publish_artifact(artifact, append=False, last_chunk=True)
         self._publish_status(TaskState.COMPLETED)
         await self._turn.settle()

@@ -11,6 +11,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
+from copy import copy
 from typing import Any
 
 from dragoman.errors import (
@@ -22,15 +23,16 @@ from dragoman.errors import (
 from dragoman.model import (
     Artifact,
     Message,
-    Role,
     StreamResponse,
     Task,
     TaskArtifactUpdateEvent,
     TaskState,
+    TaskStatus,
     TaskStatusUpdateEvent,
 )
 from dragoman.ports.agent import Opening, Turn
-from dragoman.server.context import Context, Fail, Reject, Reply
+from dragoman.protocol.lifecycle import copy_artifact
+from dragoman.server.context import Context, Fail, Reject, Reply, filled_message
 
 Function = Callable[[Context], Any]
 _END = object()
@@ -120,7 +122,7 @@ def _reply(context: Context, result: Any) -> Message:
     if context.task_id:
         raise InvalidAgentResponseError("The agent gave a direct reply although it had opened a task")
     if isinstance(result, Message):
-        return result
+        return context.agent_message(result)
     if not isinstance(result, Reply):
         result = Reply("" if result is None else result)
     message = context.agent_message(result.content)
@@ -153,7 +155,7 @@ class EventsHandler:
         async with aclosing(self._function(context)) as events:
             async for event in events:
                 if isinstance(event, Message) and not turn.task_id:
-                    return _filled_message(event, turn)
+                    return filled_message(event, turn)
                 await turn.open()
                 _publish(_unwrapped(event), turn)
                 await turn.settle()
@@ -166,11 +168,14 @@ def _unwrapped(event: Any) -> Any:
     return event.task or event.message or event.status_update or event.artifact_update
 
 
+# What an author yields is the author's: ids are filled into copies, since the same object may be yielded again.
+
+
 def _publish(event: Any, turn: Turn) -> None:
     if isinstance(event, TaskStatusUpdateEvent | TaskArtifactUpdateEvent):
         turn.publish(_filled(event, turn))
     elif isinstance(event, Artifact):
-        turn.publish(TaskArtifactUpdateEvent(task_id=turn.task_id, context_id=turn.context_id, artifact=event))
+        turn.publish(_artifact_event(event, turn))
     elif isinstance(event, Message):
         _publish_message(event, turn)
     elif isinstance(event, Task):
@@ -182,26 +187,31 @@ def _publish(event: Any, turn: Turn) -> None:
 def _filled(
     event: TaskStatusUpdateEvent | TaskArtifactUpdateEvent, turn: Turn
 ) -> TaskStatusUpdateEvent | TaskArtifactUpdateEvent:
-    event.task_id = event.task_id or turn.task_id
-    event.context_id = event.context_id or turn.context_id
-    if isinstance(event, TaskStatusUpdateEvent) and event.status.message is not None:
-        _filled_message(event.status.message, turn)
-    return event
+    own = copy(event)
+    own.task_id = event.task_id or turn.task_id
+    own.context_id = event.context_id or turn.context_id
+    if isinstance(own, TaskArtifactUpdateEvent):
+        own.artifact = copy_artifact(own.artifact)
+    else:
+        own.status = _filled_status(own.status, turn)
+    return own
 
 
-def _filled_message(message: Message, turn: Turn) -> Message:
-    message.message_id = message.message_id or turn.new_id()
-    message.task_id = message.task_id or turn.task_id
-    message.context_id = message.context_id or turn.context_id
-    if message.role is Role.UNSPECIFIED:
-        message.role = Role.AGENT
-    return message
+def _filled_status(status: TaskStatus, turn: Turn) -> TaskStatus:
+    message = None if status.message is None else filled_message(status.message, turn)
+    return TaskStatus(state=status.state, message=message, timestamp=status.timestamp or turn.now())
+
+
+def _artifact_event(artifact: Artifact, turn: Turn) -> TaskArtifactUpdateEvent:
+    return TaskArtifactUpdateEvent(
+        task_id=turn.task_id, context_id=turn.context_id, artifact=copy_artifact(artifact)
+    )
 
 
 def _publish_message(message: Message, turn: Turn) -> None:
     status = turn.task.status
     state = TaskState.WORKING if status.state is TaskState.SUBMITTED else status.state
-    status = type(status)(state=state, message=_filled_message(message, turn), timestamp=turn.now())
+    status = TaskStatus(state=state, message=filled_message(message, turn), timestamp=turn.now())
     turn.publish(TaskStatusUpdateEvent(task_id=turn.task_id, context_id=turn.context_id, status=status))
 
 
@@ -210,7 +220,7 @@ def _publish_task(task: Task, turn: Turn) -> None:
     if task.id not in ("", turn.task_id) or task.context_id not in ("", turn.context_id):
         raise InvalidAgentResponseError("The agent yielded a Task with another id or context than its own")
     for artifact in task.artifacts:
-        turn.publish(TaskArtifactUpdateEvent(task_id=turn.task_id, context_id=turn.context_id, artifact=artifact))
+        turn.publish(_artifact_event(artifact, turn))
     if task.status.state not in (TaskState.SUBMITTED, turn.task.status.state) or task.status.message is not None:
         event = TaskStatusUpdateEvent(task_id=turn.task_id, context_id=turn.context_id, status=task.status)
         turn.publish(_filled(event, turn))

@@ -72,10 +72,10 @@ class MemoryStore:
         self._note_end(entry)
 
     def _extend(self, entry: Entry, append: Append) -> StoreError | None:
-        conflict = find_conflict(append, entry.fence, len(entry.log))
+        conflict = find_conflict(append, entry.fence, entry.number)
         if conflict is not None:
             return conflict
-        entry.log += append.records
+        entry.add(append.records)
         if append.worker != entry.worker:
             self._hold(entry, append.worker)
         if append.timestamp_ms != entry.key[0] or append.state is not entry.state:
@@ -95,6 +95,7 @@ class MemoryStore:
     def _note_end(self, entry: Entry) -> None:
         if entry.state in TERMINAL:
             heappush(self._finished, entry.key)
+            entry.finish()
 
     # Reading.
 
@@ -108,7 +109,7 @@ class MemoryStore:
     async def records(self, task_id: str, after: int, limit: int) -> list[Record]:
         """Records after a number, shared with the log."""
         entry = self._entries.get(task_id)
-        return [] if entry is None else entry.log[after : after + limit]
+        return [] if entry is None else entry.records(after, limit)
 
     async def page(self, query: TaskQuery) -> TaskPage:
         """One page, by two binary searches."""

@@ -70,12 +70,15 @@ class Shelves:
 
     def _settle(self) -> None:
         moved, self._moved = self._moved, set()
+        shelves = self._shelves
         for name, (removed, added) in _changes(moved).items():
-            shelf = _changed(self._shelves.get(name, _EMPTY), removed, added)
-            if shelf:
-                self._shelves[name] = shelf
+            known = shelves.get(name)
+            if known is None and len(added) == 1:  # a new context, as most are
+                shelves[name] = added
+            elif shelf := _changed(known or [], removed, added):
+                shelves[name] = shelf
             else:
-                self._shelves.pop(name, None)
+                shelves.pop(name, None)
 
 
 def _changes(moved: set[Shelved]) -> dict[ShelfName, tuple[list[Key], list[Key]]]:

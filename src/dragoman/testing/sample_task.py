@@ -43,8 +43,10 @@ class SampleTask:
         worker: str | None = "worker-1",
         fence: int = 1,
         metadata: Mapping[str, Any] | None = None,
+        request: bytes = b"",
     ) -> None:
         self.id = task_id
+        self.request = request
         self.context_id = context_id
         self.scope = scope or Scope()
         self.worker = worker
@@ -130,8 +132,11 @@ class SampleTask:
             records=records,
             state=status.state,
             timestamp_ms=status.timestamp.ms,
-            status=encode_json(status),
+            status=status,
             worker=self.worker,
-            new=NewTask(context_id=self.context_id, scope=self.scope, agent="sample") if is_new else None,
+            new=self._facts() if is_new else None,
             snapshot=encode_json(self.task) if snapshot else None,
         )
+
+    def _facts(self) -> NewTask:
+        return NewTask(context_id=self.context_id, scope=self.scope, agent="sample", request=self.request)

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from dragoman.errors import StoreError
-from dragoman.model import EncodingError
+from dragoman.model import EncodingError, encode_json
 from dragoman.ports.store import Append, Record
 from dragoman.stores.refusing import find_fault
-from dragoman.stores.sql.segments import encode_segment
+from dragoman.stores.segments import encode_segment
 
 
 class Write(msgspec.Struct, gc=False):
@@ -23,6 +23,7 @@ class Write(msgspec.Struct, gc=False):
     append: Append
     fault: StoreError | None
     payload: bytes
+    status: bytes
     metadata: bytes | None
     state: int
     last: int
@@ -37,7 +38,7 @@ def encode_write(append: Append) -> Write:
         except EncodingError as error:
             fault = StoreError(f"The records for task {append.task_id} cannot be written as JSON: {error}")
             fault.__cause__ = error
-    return Write(append, fault, b"", None, 0, 0)
+    return Write(append, fault, b"", b"", None, 0, 0)
 
 
 def _encode(append: Append) -> Write:
@@ -46,6 +47,7 @@ def _encode(append: Append) -> Write:
         append,
         None,
         encode_segment(records),
+        encode_json(append.status),
         _encode_metadata(records),
         append.state.number,
         records[-1].number if records else 0,

@@ -78,12 +78,13 @@ def plan_create(plan: Plan, write: Write) -> Head:
             "context_id": facts.context_id,
             "agent": facts.agent,
             "wire_version": facts.wire_version,
+            "request": facts.request,
             "metadata": write.metadata,
             "number": write.last,
             "state": write.state,
             "timestamp_ms": append.timestamp_ms,
             "finished_ms": _finished_ms(append),
-            "status": append.status,
+            "status": write.status,
             "fence": append.fence,
             "worker": append.worker,
         }
@@ -114,7 +115,7 @@ def _plan_extend(plan: Plan, write: Write, head: Head) -> None:
     if write.metadata is not None:
         head.metadata = _merged(head.metadata, write.metadata)
         plan.annotated[append.task_id] = {"task": append.task_id, "metadata": head.metadata}
-    grown = {"task": append.task_id, "number": head.number, "status": append.status}
+    grown = {"task": append.task_id, "number": head.number, "status": write.status}
     after = (write.state, append.timestamp_ms, append.worker)
     if append.task_id not in plan.moved and after == (head.state, head.timestamp_ms, head.worker):
         plan.grown[append.task_id] = grown

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Select, and_, bindparam, func, select, tuple_
 from dragoman.errors import StoreError
 from dragoman.model import Task
 from dragoman.ports.store import Record, Scope, StoredTask, TaskPage, TaskQuery
+from dragoman.stores.segments import decode_head, decode_segment, decode_task, fold_task
 from dragoman.stores.sql.portions import portions
 from dragoman.stores.sql.schema import MEMOS, SEGMENTS, SNAPSHOTS, TASKS, TOTALS
-from dragoman.stores.sql.segments import decode_head, decode_segment, decode_task, fold_task
 
 _STORED = (
     select(
@@ -24,6 +24,7 @@ _STORED = (
         TASKS.c.worker,
         TASKS.c.agent,
         TASKS.c.wire_version,
+        TASKS.c.request,
         SNAPSHOTS.c.number.label("folded"),
         SNAPSHOTS.c.payload.label("snapshot"),
     )
@@ -56,6 +57,7 @@ def read_task(connection: Connection, task_id: str, scope: Scope | None) -> Stor
         worker=row.worker,
         agent=row.agent,
         wire_version=row.wire_version,
+        request=row.request,
     )
 
 

@@ -26,6 +26,7 @@ TASKS = Table(
     Column("context_id", Text, nullable=False),
     Column("agent", Text, nullable=False),
     Column("wire_version", Text, nullable=False),
+    Column("request", LargeBinary, nullable=False),
     Column("metadata", LargeBinary),
     Column("number", BigInteger, nullable=False),
     Column("state", SmallInteger, nullable=False),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.model import TaskState
+from dragoman.model import TaskState, TaskStatus
 from dragoman.ports.store import Scope, TaskQuery, TaskStore
 from dragoman.testing.sample_task import START_MS, SampleTask
 from dragoman.testing.store_contract.asking import (
@@ -75,7 +75,7 @@ class ListingContract:
         """Not an error; its sort key is 0."""
         for task_id in ("a", "b"):
             append = SampleTask(task_id, at=0).take()
-            append.status = b'{"state":"TASK_STATE_WORKING"}'
+            append.status = TaskStatus(state=TaskState.WORKING)
             await put(store, append)
         await put(store, SampleTask("c").take())
 

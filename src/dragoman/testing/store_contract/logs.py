@@ -30,8 +30,8 @@ class LogContract:
         assert await store.memo("nobody", "key") is None
 
     async def test_a_new_task_comes_back_with_its_facts(self, store: TaskStore) -> None:
-        """Task, number, scope, lease, agent and wire version."""
-        sample = SampleTask(scope=Scope("tenant", "owner"), metadata={"n": 1})
+        """Task, number, scope, lease, agent, wire version and what was kept of the request."""
+        sample = SampleTask(scope=Scope("tenant", "owner"), metadata={"n": 1}, request=b"kept \xff")
         await put(store, sample.take())
 
         stored = await get(store, sample.id)
@@ -44,6 +44,7 @@ class LogContract:
             worker="worker-1",
             agent="sample",
             wire_version="1.0",
+            request=b"kept \xff",
         )
 
     async def test_a_task_is_the_fold_of_its_log_after_each_append(self, store: TaskStore) -> None:

@@ -26,6 +26,7 @@ def _create_tasks() -> None:
         sa.Column("context_id", sa.Text, nullable=False),
         sa.Column("agent", sa.Text, nullable=False),
         sa.Column("wire_version", sa.Text, nullable=False),
+        sa.Column("request", sa.LargeBinary, nullable=False),
         sa.Column("metadata", sa.LargeBinary),
         sa.Column("number", sa.BigInteger, nullable=False),
         sa.Column("state", sa.SmallInteger, nullable=False),

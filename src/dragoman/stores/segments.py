@@ -39,7 +39,7 @@ def decode_segment(payload: bytes, first: int) -> Iterator[Record]:
     try:
         for number, line in enumerate(_LINES.decode_lines(payload), first):
             message = decode_json(Message, bytes(line.message)) if line.message else None
-            yield Record(number, message=message, event_json=bytes(line.event))
+            yield Record(number, message=message, encoded=bytes(line.event))
     except (msgspec.DecodeError, A2AError) as error:
         raise StoreError("A stored record cannot be read") from error
 
