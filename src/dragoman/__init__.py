@@ -3,7 +3,7 @@
 What users need is here; types of the protocol are in :mod:`dragoman.model`, errors in :mod:`dragoman.errors`.
 """
 
-from dragoman.client import Client, Reconnect, Result, connect
+from dragoman.client import CardCache, Client, Conversation, Poll, Reconnect, Result, connect, fetch_card
 from dragoman.errors import A2AError, ClientError, DragomanError
 from dragoman.model import (
     AgentCard,
@@ -34,15 +34,18 @@ __all__ = [
     "Answer",
     "App",
     "Artifact",
+    "CardCache",
     "Client",
     "ClientError",
     "Context",
+    "Conversation",
     "DragomanError",
     "Fail",
     "Limits",
     "MemoryStore",
     "Message",
     "Part",
+    "Poll",
     "Reconnect",
     "Reject",
     "Reply",
@@ -55,5 +58,6 @@ __all__ = [
     "TaskStatusUpdateEvent",
     "app",
     "connect",
+    "fetch_card",
     "open_store",
 ]

@@ -249,7 +249,9 @@ def rpc(method: str = "SendMessage", params: str = PARAMS, id: str = "1") -> str
 @asynccontextmanager
 async def served(app: Any) -> AsyncIterator[tuple[str, int]]:
     """Serve an application on a real socket of this loop; gives host and port."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, lifespan="off", log_config=None, ws="none")
+    config = uvicorn.Config(
+        app, host="127.0.0.1", port=0, lifespan="off", log_config=None, ws="none", proxy_headers=False
+    )
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)

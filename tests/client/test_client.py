@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,7 @@ from dragoman.errors import (
     ConfigurationError,
     ConnectError,
     InvalidAgentResponseError,
+    OutboundUrlError,
     PushNotificationNotSupportedError,
     TaskNotCancelableError,
     UnsupportedOperationError,
@@ -297,8 +299,6 @@ async def test_a_connection_can_be_opened_and_closed_by_hand(server: Peer) -> No
 
 @pytest.mark.req("AMB-71")
 async def test_an_untrusted_card_cannot_lead_inside(server: Peer) -> None:
-    from dragoman.errors import OutboundUrlError
-
     async with connect(card(server.url), allow_private=False) as client:
         with pytest.raises(OutboundUrlError):
             await client.send("hi")
@@ -307,8 +307,6 @@ async def test_an_untrusted_card_cannot_lead_inside(server: Peer) -> None:
 
 
 async def test_many_calls_run_together(server: Peer) -> None:
-    import asyncio
-
     server.on("POST", "/", result(task("WORKING")))
 
     async with connect_to(server) as client:

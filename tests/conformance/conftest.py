@@ -12,7 +12,7 @@ import pytest
 
 import dragoman
 from dragoman import Agent, App, Client, Limits
-from dragoman.testing.serving import serving
+from tests.conformance.quick_server import quick_serving
 from tests.conformance.raw import RawCalls
 
 BINDINGS = ("in process", "JSONRPC", "HTTP+JSON")
@@ -57,7 +57,7 @@ async def connect(binding: str, store: str) -> AsyncIterator[Connect]:
                 client = await stack.enter_async_context(dragoman.connect(app, **given))
             else:
                 if id(app) not in urls:
-                    urls[id(app)] = await stack.enter_async_context(serving(app))
+                    urls[id(app)] = await stack.enter_async_context(quick_serving(app))
                 client = await stack.enter_async_context(dragoman.connect(urls[id(app)], bindings=(binding,), **given))
             connect.app = app  # type: ignore[attr-defined]
             connect.url = urls[id(app)]  # type: ignore[attr-defined]
@@ -74,7 +74,7 @@ async def wire(request: pytest.FixtureRequest) -> AsyncIterator[Callable[..., Aw
 
         async def serve(agent: Agent, **settings: Any) -> RawCalls:
             settings.setdefault("limits", Limits(shutdown_grace=0.2, lease=2, cancel_wait=2))
-            url = await stack.enter_async_context(serving(App(agent, **settings)))
+            url = await stack.enter_async_context(quick_serving(App(agent, **settings)))
             return RawCalls(str(request.param), url, http)
 
         yield serve

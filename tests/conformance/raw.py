@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +17,22 @@ from dragoman.model import OPERATIONS
 
 ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest"
+
+
+BOUND = 5.0
+"""Seconds that anything a test waits for may take."""
+
+
+async def eventually(look: Callable[[], Any]) -> Any:
+    """What ``look`` finds, or its awaitable, as soon as that is true; looks again at each turn of the loop."""
+    async with asyncio.timeout(BOUND):
+        while True:
+            found = look()
+            if inspect.isawaitable(found):
+                found = await found
+            if found:
+                return found
+            await asyncio.sleep(0)
 
 
 def say(text: str = "hello", **members: Any) -> dict[str, Any]:

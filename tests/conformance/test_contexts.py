@@ -42,8 +42,8 @@ async def test_without_a_context_the_server_mints_one_and_a_new_id_for_each_task
 
     ids = [task.id for task in tasks] + [streamed[0].id]
     contexts = [task.context_id for task in tasks] + [message.context_id, streamed[0].context_id]
-    assert all(ids) and len(set(ids)) == 4
-    assert all(contexts) and len(set(contexts)) == 5
+    assert len(set(ids) - {""}) == 4
+    assert len(set(contexts) - {""}) == 5
     assert tasks[0].history[0].context_id in ("", tasks[0].context_id)
 
 
@@ -213,3 +213,19 @@ async def test_the_client_writes_no_context_id_of_its_own_and_bears_an_answer_wi
 
     assert [request.json["params"]["message"].get("contextId") for request in server.received] == [None, None]
     assert [request.json["params"]["message"].get("taskId") for request in server.received] == [None, None]
+
+
+@pytest.mark.req("CTX-04", "AMB-45")
+async def test_where_only_known_contexts_are_taken_one_that_a_direct_reply_began_goes_on(connect) -> None:
+    agent = Agent("Talker", description="Answers without tasks.")
+
+    @agent.reply
+    async def talk(ctx):
+        return "yes"
+
+    client = await connect(agent, known_contexts_only=True)
+    reply = await client.send("first")
+
+    assert (await client.send("second", context_id=reply.context_id)).context_id == reply.context_id
+    with pytest.raises(InvalidParamsError):
+        await client.send("third", context_id=f"{reply.context_id[:-1]}{'0' if reply.context_id[-1] != '0' else '1'}")

@@ -211,6 +211,7 @@ async def test_an_agent_may_go_on_writing_into_an_artifact_that_it_published(con
         artifact.parts.append(Part(text="2"))
         artifact.name = "late"
         await ctx.artifact(artifact)
+        artifact.parts.append(Part(text="3"))
 
     client = await connect(agent)
 
@@ -219,6 +220,8 @@ async def test_an_agent_may_go_on_writing_into_an_artifact_that_it_published(con
     updates = [event for event in events if isinstance(event, TaskArtifactUpdateEvent)]
     assert [[part.text for part in update.artifact.parts] for update in updates] == [["1"], ["1", "2"]]
     assert [update.artifact.name for update in updates] == ["", "late"]
+    for seen in (await client.get_task(events[0].id), await client.send("go")):
+        assert [[part.text for part in found.parts] for found in seen.artifacts] == [["1", "2"]]
 
 
 @pytest.mark.req("DATA-19", "DATA-20", "DATA-21")

@@ -6,13 +6,12 @@ import asyncio
 
 import pytest
 
-from dragoman import Agent, TaskState
+from dragoman import Agent, Artifact, Part, TaskState, TaskStatus, TaskStatusUpdateEvent
 from dragoman.errors import InvalidParamsError, TaskNotFoundError
 from dragoman.ports.operations import Caller
 from tests.conformance.raw import say
 
 MEMORY = pytest.mark.parametrize("store", ["memory"], indirect=True)
-BOUND = 5.0
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
 
@@ -64,8 +63,6 @@ async def test_what_is_returned_for_a_running_task_is_what_is_returned_once_it_r
 
     @agent.events
     async def ask(ctx):
-        from dragoman import Artifact, Part, TaskStatus, TaskStatusUpdateEvent
-
         yield Artifact(artifact_id="a", name="n", parts=[Part(text="x"), Part(data=None)], metadata={"k": [1]})
         yield TaskStatusUpdateEvent(task_id="", context_id="", status=TaskStatus(state=TaskState.INPUT_REQUIRED))
 

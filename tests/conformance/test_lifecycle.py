@@ -168,8 +168,9 @@ async def test_without_any_stream_a_task_can_be_polled_to_its_end(connect: Any) 
 
     gate.open.set()
     async with asyncio.timeout(BOUND):
-        while (task := await client.get_task(task)).status.state is not TaskState.COMPLETED:
-            await asyncio.sleep(0)
+        while task.status.state is not TaskState.COMPLETED:
+            task = await client.get_task(task)
+            await asyncio.sleep(0)  # in process nothing else waits for the loop
 
     assert "".join(part.text or "" for part in task.artifacts[0].parts) == "0 1 2 "
 

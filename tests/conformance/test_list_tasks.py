@@ -79,7 +79,7 @@ async def test_pages_have_every_task_once_in_order_whatever_the_size(connect, st
             assert len(page.tasks) <= size
             pages.append(ids(page))
             token = page.next_page_token
-        assert sum(pages, []) == whole
+        assert [found for page in pages for found in page] == whole
         assert [found.id async for found in client.tasks(page_size=size)] == whole
     assert set(whole) == made
     assert whole == sorted(whole, reverse=True) or step
@@ -204,7 +204,7 @@ async def test_a_token_that_is_not_of_this_listing_is_refused(connect) -> None:
         ("abc", {}),
         ("=", {}),
         ("ä", {}),
-        ("x" * 100_000, {}) if hasattr(client, "in_process") else ("x" * 5_000, {}),
+        ("x" * 5_000, {}),
         (base64.urlsafe_b64encode(b"garbage").decode(), {}),
         (base64.urlsafe_b64encode(forged).decode().rstrip("="), {}),
         (json.dumps({"offset": 0}), {}),

@@ -20,12 +20,11 @@ from dragoman.model import SEND_MESSAGE, SendMessageConfiguration, SendMessageRe
 from dragoman.ports.operations import CallContext
 from dragoman.server.serving import listen
 from tests.client.words import card, connect_to, task
-from tests.conformance.raw import say
+from tests.conformance.raw import BOUND, eventually, say
 from tests.http.peer import as_json, peer, result
 
 MEMORY = pytest.mark.parametrize("store", ["memory"], indirect=True)
 IN_PROCESS = pytest.mark.parametrize("binding", ["in process"], indirect=True)
-BOUND = 5.0
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
 TERMINAL = ("COMPLETED", "FAILED", "CANCELED", "REJECTED")
@@ -71,6 +70,14 @@ class Gate:
             return "done"
 
 
+async def shown(client):
+    return (await client.list_tasks()).tasks
+
+
+async def said(client, task_id: str, count: int) -> bool:
+    return len((await client.get_task(task_id)).history) >= count
+
+
 async def arrived(event: asyncio.Event) -> None:
     async with asyncio.timeout(BOUND):
         await event.wait()
@@ -100,7 +107,7 @@ async def test_a_blocking_send_waits_as_long_as_the_task_is_active(connect) -> N
 
     sending = asyncio.create_task(client.send("go"))
     await arrived(gate.started)
-    listed = (await client.list_tasks()).tasks
+    listed = await eventually(lambda: shown(client))
     assert [found.status.state for found in listed] == [TaskState.WORKING]
     assert not sending.done()
     gate.go.set()
@@ -482,9 +489,7 @@ async def test_messages_to_a_working_task_are_taken_and_harm_nobody(connect, wai
     if not wait:
         assert {(await sending).status.state for sending in more} == {TaskState.WORKING}
     else:
-        async with asyncio.timeout(BOUND):
-            while len((await client.get_task(first.id)).history) < 3:
-                await asyncio.sleep(0)
+        await eventually(lambda: said(client, first.id, 3))
     go.set()
 
     async with asyncio.timeout(BOUND):

@@ -19,11 +19,10 @@ from dragoman.errors import (
 )
 from dragoman.model import Task, TaskArtifactUpdateEvent
 from tests.client.words import artifact, card, connect_to, message, status, task
-from tests.conformance.raw import say
+from tests.conformance.raw import BOUND, say
 from tests.http.peer import as_json, error, peer, plain, result, stream
 
 MEMORY = pytest.mark.parametrize("store", ["memory"], indirect=True)
-BOUND = 5.0
 
 
 def update(state: TaskState, text: str = "") -> TaskStatusUpdateEvent:
@@ -52,7 +51,8 @@ def counting_agent(**more: Any) -> Agent:
     return agent
 
 
-@pytest.mark.req("STREAM-01", "STREAM-02", "STREAM-04", "STREAM-05", "STREAM-10", "STREAM-12", "STRM-01", "AMB-03", "AMB-04", "AMB-06")  # fmt: skip
+@pytest.mark.req("STREAM-01", "STREAM-02", "STREAM-04", "STREAM-05", "STREAM-10", "STREAM-12")
+@pytest.mark.req("STRM-01", "AMB-03", "AMB-04", "AMB-06")
 async def test_a_task_stream_is_the_task_then_its_updates_in_order_then_the_end(connect) -> None:
     client = await connect(counting_agent())
 
@@ -331,9 +331,10 @@ async def test_breaking_out_of_a_stream_and_subscribing_again_sees_the_end(conne
 
     client = await connect(agent)
     async for event in client.stream("go"):
+        task_id = event.id
         break
 
-    again = client.subscribe(event.id)
+    again = client.subscribe(task_id)
     async with asyncio.timeout(BOUND):
         first = await anext(again)
         go.set()
@@ -441,8 +442,14 @@ async def test_a_client_takes_any_event_at_any_place() -> None:
 
 @pytest.mark.req("STREAM-11", "AMB-04")
 async def test_a_task_in_the_middle_replaces_the_copy_of_the_client() -> None:
-    events = [{"task": task("WORKING")}, artifact("old"), {"task": task("WORKING", history=[message("h")])},
-              artifact("new", artifact_id="a2"), {"task": task("COMPLETED", artifacts=[{"artifactId": "a3", "parts": [{"text": "final"}]}])}]  # fmt: skip
+    final = {"artifactId": "a3", "parts": [{"text": "final"}]}
+    events = [
+        {"task": task("WORKING")},
+        artifact("old"),
+        {"task": task("WORKING", history=[message("h")])},
+        artifact("new", artifact_id="a2"),
+        {"task": task("COMPLETED", artifacts=[final])},
+    ]
     async with peer() as served, connect_to(served.on("POST", "/", stream(*events))) as client:
         found = await client.run("hi")
 

@@ -12,12 +12,12 @@ from dragoman import Agent, Fail, Reject, TaskState, TaskStatus, TaskStatusUpdat
 from dragoman.errors import TaskNotFoundError, UnsupportedOperationError
 from dragoman.model import SUBSCRIBE_TO_TASK, SubscribeToTaskRequest, Task
 from dragoman.ports.operations import CallContext
+from dragoman.testing.serving import serving
 from tests.client.words import connect_to, status, task
-from tests.conformance.raw import say
+from tests.conformance.raw import BOUND, eventually, say
 from tests.http.peer import as_json, peer, plain, stream
 
 MEMORY = pytest.mark.parametrize("store", ["memory"], indirect=True)
-BOUND = 5.0
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
 
@@ -231,8 +231,7 @@ async def test_subscribing_while_the_task_ends_sees_the_end_or_the_clean_refusal
 
     for turn in range(40):
         made = await client.send("go", wait=False)
-        while made.id not in gates:
-            await asyncio.sleep(0)
+        await eventually(lambda made=made: made.id in gates)
         watching = asyncio.create_task(watch(made.id))
         for _ in range(turn // 2):
             await asyncio.sleep(0)
@@ -254,8 +253,8 @@ async def test_for_a_client_a_finished_task_is_a_stream_of_one(connect) -> None:
 
 
 @pytest.mark.req("AMB-88", "AMB-49", "HTTP-01")
-async def test_both_verbs_subscribe_with_and_without_a_body_over_http_json(connect_http) -> None:
-    url, task_id, http = connect_http
+async def test_both_verbs_subscribe_with_and_without_a_body_over_http_json(waiting_over_http) -> None:
+    url, task_id, http = waiting_over_http
 
     for method, content in (("GET", None), ("GET", b"{}"), ("POST", None), ("POST", b""), ("POST", b"{}")):
         headers = {"a2a-version": "1.0", **({"content-type": "application/a2a+json"} if content else {})}
@@ -272,10 +271,8 @@ async def test_both_verbs_subscribe_with_and_without_a_body_over_http_json(conne
 
 
 @pytest.fixture
-async def connect_http():
+async def waiting_over_http():
     """URL of an agent, the id of a task of it that waits, and a client."""
-    from dragoman.testing.serving import serving
-
     agent = Agent("Asker", description="Asks.")
 
     @agent.task
@@ -315,9 +312,10 @@ async def test_a_clean_not_found_is_believed_at_once() -> None:
     info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "TASK_NOT_FOUND",
             "domain": "a2a-protocol.org"}  # fmt: skip
     body = {"error": {"code": 404, "status": "NOT_FOUND", "message": "Task not found", "details": [info]}}
-    async with peer() as served, connect_to(
-        served.on("POST", "/tasks/t1:subscribe", as_json(body, 404)), "HTTP+JSON"
-    ) as client:
+    async with (
+        peer() as served,
+        connect_to(served.on("POST", "/tasks/t1:subscribe", as_json(body, 404)), "HTTP+JSON") as client,
+    ):
         with pytest.raises(TaskNotFoundError):
             await anext(client.subscribe("t1"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -156,10 +157,8 @@ async def test_the_client_sends_one_version_header_with_every_operation(spoken: 
             client.get_extended_card(),
         ]
         for call in calls:
-            try:
+            with contextlib.suppress(dragoman.A2AError):
                 await call
-            except dragoman.A2AError:
-                pass
         async for _ in client.stream("hello"):
             pass
         async for _ in client.subscribe(done):

@@ -28,6 +28,7 @@ BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest"
 Headers = Mapping[str, str | None]
 """Request headers over the usual ones; None leaves a usual one out."""
 
+NO_HEADERS: Headers = {}
 _VERSION: Headers = {"A2A-Version": "1.0"}
 
 
@@ -162,17 +163,17 @@ class Wire:
         pairs = headers if isinstance(headers, list) else [(k, v) for k, v in headers.items() if v is not None]
         return self.http.build_request(method, self.url + path, content=body, headers=pairs)
 
-    async def rpc(self, method: str, params: Any = None, *, id: Any = 1, headers: Headers = {}) -> Told:
+    async def rpc(self, method: str, params: Any = None, *, id: Any = 1, headers: Headers = NO_HEADERS) -> Told:
         """One JSON-RPC call. Headers go over A2A-Version and Content-Type."""
         return await self.ask(
             "POST", "/", _rpc_body(method, params, id), {**_VERSION, "Content-Type": "application/json", **headers}
         )
 
-    async def rest(self, method: str, path: str, body: Any = None, *, headers: Headers = {}) -> Told:
+    async def rest(self, method: str, path: str, body: Any = None, *, headers: Headers = NO_HEADERS) -> Told:
         """One HTTP+JSON call. Headers go over A2A-Version and, with a body, Content-Type."""
         return await self.ask(method, path, *_rest_body(body, headers))
 
-    async def call(self, binding: str, operation: str, request: Any = None, *, headers: Headers = {}) -> Told:
+    async def call(self, binding: str, operation: str, request: Any = None, *, headers: Headers = NO_HEADERS) -> Told:
         """An operation by either binding."""
         if binding == "JSONRPC":
             return await self.rpc(operation, request or {}, headers=headers)
@@ -181,7 +182,7 @@ class Wire:
 
     @asynccontextmanager
     async def stream(
-        self, binding: str, operation: str, request: Any, *, headers: Headers = {}
+        self, binding: str, operation: str, request: Any, *, headers: Headers = NO_HEADERS
     ) -> AsyncIterator[Events]:
         """An operation whose answer is read event by event."""
         if binding == "JSONRPC":
@@ -223,7 +224,8 @@ def rest_request(operation: str, request: Mapping[str, Any]) -> tuple[str, str, 
     method = "POST" if operation == "SubscribeToTask" else op.http_method
     if method == "POST":
         return method, path, left
-    return method, path + (f"?{urlencode(left)}" if left else ""), None
+    query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in left.items()}
+    return method, path + (f"?{urlencode(query)}" if query else ""), None
 
 
 @asynccontextmanager
@@ -240,7 +242,7 @@ async def served(agent: Agent | App, **settings: Any) -> AsyncIterator[Wire]:
 
 @asynccontextmanager
 async def asgi_served(app: Any) -> AsyncIterator[Wire]:
-    """Serve any ASGI application, without its lifespan, which a uvicorn in the test's own loop starts and ends at once."""
+    """Serve any ASGI application, without its lifespan, by a uvicorn in the test's own loop."""
     async with on_socket(app) as (host, port), httpx2.AsyncClient(timeout=BOUND) as http:
         yield Wire(f"http://{host}:{port}", http, app)
 

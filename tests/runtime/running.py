@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman import Agent, App, Client, Limits, TaskState
+from dragoman import Agent, App, Client, Limits, TaskState, TaskStatus, TaskStatusUpdateEvent
 from dragoman.errors import StoreError
 from dragoman.model import Task
 from dragoman.ports.store import Append, Record
@@ -162,14 +162,14 @@ async def within(awaited: Awaitable[Any], seconds: float = PATIENCE) -> Any:
 async def until(condition: Callable[[], Any], seconds: float = PATIENCE) -> None:
     """Wait for something that no event tells of, e.g. that memory was let go."""
     async with asyncio.timeout(seconds):
-        while not condition():
+        while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
 
 async def reaches(client: Client, task: Task | str, *states: TaskState, seconds: float = PATIENCE) -> Task:
     """The task once it is stored in one of these states."""
     async with asyncio.timeout(seconds):
-        while (found := await client.get_task(task)).status.state not in states:
+        while (found := await client.get_task(task)).status.state not in states:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
     return found
 
@@ -201,7 +201,9 @@ def said(task: Task) -> str:
     return "" if task.status.message is None else task.status.message.parts[0].text or ""
 
 
-Serve = Callable[..., Awaitable[Client]]
+def status(state: TaskState, **facts: Any) -> TaskStatusUpdateEvent:
+    """A status event as an agent of events yields it: without ids."""
+    return TaskStatusUpdateEvent(task_id="", context_id="", status=TaskStatus(state=state, **facts))
 
 
 class Server:
@@ -216,7 +218,9 @@ class Server:
     def app(self) -> App:
         return self.apps[-1]
 
-    async def __call__(self, agent: Agent, *, store: Any = None, settings: dict[str, Any] | None = None, **more: Any) -> Client:
+    async def __call__(
+        self, agent: Agent, *, store: Any = None, settings: dict[str, Any] | None = None, **more: Any
+    ) -> Client:
         app = App(agent, store=self.url if store is None else store, limits=limits(**more), **(settings or {}))
         self.apps.append(app)
         await app.start()
@@ -235,6 +239,7 @@ class Server:
         await asyncio.gather(runtime._committer._task, runtime._janitor._task, return_exceptions=True)
         runtime._committer._task = None
         runtime._janitor._task = None
+        runtime._runs._waiting.clear()
         for run in list(runtime._runs._active):
             run.task.cancel()
         await asyncio.sleep(0)

@@ -134,16 +134,19 @@ async def test_a_failed_write_ends_streams_with_an_error(server: Server) -> None
         yield "after"
 
     client = await server(waiting, store=store)
-    seen = []
-    store_fails = asyncio.Event()
-    with pytest.raises(InternalError):
+    seen: list[object] = []
+
+    async def read() -> None:
         async for event in client.stream("go", timeout=5):
             seen.append(event)
-            if len(seen) == 2 and not store_fails.is_set():
-                store_fails.set()
-                store.fail_append(1)
-                step.go()
 
+    reading = asyncio.create_task(read())
+    await until(lambda: len(seen) == 2)
+    store.fail_append(1)
+    step.go()
+
+    with pytest.raises(InternalError):
+        await within(reading)
     assert len(seen) == 2
     await until(lambda: held(server.app) == NOTHING)
 
@@ -238,7 +241,7 @@ async def test_failing_reads_are_errors_and_leave_nothing_behind(server: Server)
         async for _ in client.subscribe(task):
             pass
 
-    for call in (client.get_task(task), client.cancel(task), client.list_tasks(), client.send("x", task=task)):
+    for call in (client.get_task(task), client.cancel(task), client.list_tasks(), client.send("x", task_id=task.id)):
         with pytest.raises(InternalError, match="store failed"):
             await within(call)
     with pytest.raises(A2AError):

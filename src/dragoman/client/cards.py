@@ -20,6 +20,10 @@ HTTP_JSON = "HTTP+JSON"
 BINDINGS = (JSON_RPC, HTTP_JSON)
 
 
+class OldCardError(CardError):
+    """The card is one of a protocol version that is not spoken here."""
+
+
 class NotJsonError(CardError):
     """What is there is no JSON at all, for instance a web page."""
 
@@ -74,7 +78,7 @@ def _without_interfaces(value: dict[str, Any], place: str) -> CardError:
     version = value.get("protocolVersion")
     if isinstance(value.get("url"), str) or isinstance(version, str):
         named = version if isinstance(version, str) and parse_version(version) else "0.3 or older"
-        return CardError(f"The agent at {place} speaks A2A {named}, which this version cannot", url=place)
+        return OldCardError(f"The agent at {place} speaks A2A {named}, which this version cannot", url=place)
     return CardError(f"{place} is JSON, but no agent card: it names no supportedInterfaces", url=place)
 
 

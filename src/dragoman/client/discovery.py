@@ -77,7 +77,7 @@ def as_file(target: str) -> Path | None:
 
 
 async def read_card_file(path: Path, *, max_bytes: int = MAX_CARD_BYTES) -> FetchedCard:
-    """The card in a file. Raises CardError when it cannot be read or is no card."""
+    """The card in a file. Raises CardNotFoundError when it cannot be read, CardError when it is no card."""
 
     def read() -> bytes:
         with path.expanduser().open("rb") as file:
@@ -86,7 +86,7 @@ async def read_card_file(path: Path, *, max_bytes: int = MAX_CARD_BYTES) -> Fetc
     try:
         data = await asyncio.to_thread(read)
     except OSError as error:
-        raise CardError(f"The card file {path} cannot be read: {error.strerror}") from error
+        raise CardNotFoundError(f"The card file {path} cannot be read: {error.strerror}") from error
     if len(data) > max_bytes:
         raise CardError(f"The card file {path} is larger than {max_bytes} bytes")
     return FetchedCard(card=read_card(data, str(path)), url="", json=data)
@@ -122,15 +122,17 @@ class CardFetcher:
         """
         urls = card_urls(target)
         page: NotJsonError | None = None
+        status: int | None = None
         for url in urls:
             try:
                 return await self.fetch(url)
-            except _NotHereError:
-                continue
+            except _NotHereError as error:
+                status = status or error.status
             except NotJsonError as error:
                 # Many sites answer every address with a page; the card may still be at the next place.
                 page = page or error
-        raise page or CardError(f"No agent card at {' or '.join(map(shown, urls))}", url=shown(target))
+        places = " or ".join(map(shown, urls))
+        raise page or CardNotFoundError(f"No agent card at {places}", url=shown(target), status=status)
 
     async def fetch(self, url: str) -> FetchedCard:
         """The card at exactly this address, out of the cache where that is allowed. Raises like :meth:`find`."""
@@ -164,7 +166,15 @@ class CardFetcher:
             raise CardError(f"No agent card: {error.message}", url=shown(url)) from error
 
 
-class _NotHereError(CardError):
+class CardNotFoundError(CardError):
+    """There is no card where one was looked for; ``status`` is the HTTP status of the answer, if there was one."""
+
+    def __init__(self, message: str, *, url: str = "", status: int | None = None) -> None:
+        super().__init__(message, url=url)
+        self.status = status
+
+
+class _NotHereError(CardNotFoundError):
     """Nothing is at this address."""
 
 
@@ -179,8 +189,8 @@ def _check_status(answer: Answer) -> None:
         raise UnauthenticatedError(text, metadata={"challenge": challenge} if challenge else None, origin=origin)
     if status == 403:
         raise PermissionDeniedError(f"The card at {place} is not for this caller", origin=origin)
-    kind = _NotHereError if status in _NOT_HERE else CardError
-    raise kind(f"No agent card at {place}: HTTP {status}", url=place)
+    kind = _NotHereError if status in _NOT_HERE else CardNotFoundError
+    raise kind(f"No agent card at {place}: HTTP {status}", url=place, status=status)
 
 
 def _redirected(url: str, location: str) -> str:

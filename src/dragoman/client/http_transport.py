@@ -183,8 +183,11 @@ def _as_get(out: HttpRequest) -> HttpRequest:
 
 
 def _may_be_the_verb(error: A2AError) -> bool:
-    """Whether a refused POST may mean that GET is the verb here: 405, or a 404 that names no task. Spec: AMB-88."""
+    """Whether a refused POST may mean that GET is the verb here: 405, a 404 that names no task, or one that took the
+    verb for a part of the id. Spec: AMB-88."""
     if isinstance(error, MethodNotAllowedError | MethodNotFoundError):
         return True
+    if not isinstance(error, TaskNotFoundError):
+        return False
     reason = error.origin.reason if error.origin is not None else ""
-    return isinstance(error, TaskNotFoundError) and reason != TaskNotFoundError.reason
+    return reason != error.reason or any(":subscribe" in text for text in (error.message, *error.metadata.values()))

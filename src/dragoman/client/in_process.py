@@ -31,6 +31,7 @@ class InProcess:
     async def call(self, op: Operation, request: msgspec.Struct, context: CallContext) -> msgspec.Struct:
         """See :class:`~dragoman.ports.operations.Operations`."""
         sent = _carry_request(op, request)
+        await asyncio.sleep(0)  # as a wire would: a loop of calls must not keep the agent from its work
         response = await _answered(op, self._operations.call(op, sent, context), context.timeout)
         return _carry_response(op.response, response)
 

@@ -39,8 +39,8 @@ HttpxClient = httpx2.AsyncClient
 _NO_HEADERS: Mapping[str, str] = {}
 # Below the five seconds after which the commonest servers close an idle connection, so that both never race.
 _KEEPALIVE_SECONDS = 4.0
-_NAME = {"user-agent": "dragoman"}
-_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=_KEEPALIVE_SECONDS)
+NAME = {"user-agent": "dragoman"}
+LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=_KEEPALIVE_SECONDS)
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class HttpClient:
         resolver: Resolver = resolve,
     ) -> None:
         self._own = client is None
-        self._client = client or httpx2.AsyncClient(verify=_tls(), limits=_LIMITS, headers=_NAME)
+        self._client = client or httpx2.AsyncClient(verify=default_tls(), limits=LIMITS, headers=NAME)
         self._connect_timeout = connect_timeout
         self._allow_private = allow_private
         self._resolver = resolver
@@ -272,7 +272,8 @@ def _too_large(url: str, limit: int) -> InvalidAgentResponseError:
 
 
 @functools.cache
-def _tls() -> ssl.SSLContext:
+def default_tls() -> ssl.SSLContext:
+    """What is trusted when nobody says otherwise; made once."""
     return httpx2.create_ssl_context()
 
 

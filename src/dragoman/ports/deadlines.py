@@ -14,6 +14,10 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+class OverrunError(TimeoutError):
+    """The work took longer than it may; a TimeoutError of the work's own is none of these."""
+
+
 class _Bound:
     """One wait of a coroutine, which is canceled when it expires."""
 
@@ -52,7 +56,7 @@ class Deadlines:
         self._waits.pop(wait, None)
 
     async def bound(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await ``work``; when it takes too long, cancel it and raise the builtin TimeoutError."""
+        """Await ``work``; when it takes too long, cancel it and raise OverrunError."""
         task = asyncio.current_task()
         assert task is not None
         wait = _Bound(task)
@@ -61,7 +65,7 @@ class Deadlines:
             return await work
         except asyncio.CancelledError:
             if wait.expired and task.cancelling() <= 1:
-                raise TimeoutError from None
+                raise OverrunError from None
             raise
         finally:
             self.end(wait)

@@ -54,16 +54,17 @@ class Committer:
     def submit(self, source: Source) -> None:
         """Queue a task. It must not be in the queue already."""
         self._queue.append(source)
-        wake = self._wake
-        if wake is not None:
-            self._wake = None
+        self._wake_up()
+
+    def _wake_up(self) -> None:
+        wake, self._wake = self._wake, None
+        if wake is not None and not wake.done():
             wake.set_result(None)
 
     async def stop(self) -> None:
         """Write what is queued, then end."""
         self._stopping = True
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+        self._wake_up()
         if self._task is not None:
             await self._task
             self._task = None

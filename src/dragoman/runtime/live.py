@@ -124,7 +124,6 @@ class LiveTask:
         "_window_bytes",
         "answer_waiter",
         "canceling",
-        "cancels",
         "context_id",
         "failure",
         "fence",
@@ -153,7 +152,6 @@ class LiveTask:
         self.queue: list[tuple[SendMessageRequest, CallContext]] = []
         self.run: Run | None = None
         self.canceling = False
-        self.cancels = 0
         self.failure: A2AError | None = None
         self.answer_waiter: asyncio.Future[None] | None = None
         self._status: TaskStatus | None = None

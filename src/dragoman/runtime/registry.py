@@ -63,7 +63,7 @@ class Registry:
         """Drop a live task that nothing needs; the store has it."""
         if self._live.get(live.task_id) is live:
             del self._live[live.task_id]
-            if live.task_id in self._loading:
+            if live.fence and live.task_id in self._loading:  # without a lease it wrote nothing
                 self._left[live.task_id] += 1
 
     def lost(self, live: LiveTask, error: StoreError) -> None:

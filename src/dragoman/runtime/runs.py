@@ -32,13 +32,14 @@ SHUTDOWN_TEXT = "The agent was shut down while it worked on this task."
 class Run:
     """One execution of the handler."""
 
-    __slots__ = ("decision", "live", "overran", "parked", "slot", "task", "turn")
+    __slots__ = ("canceled", "decision", "live", "overran", "parked", "slot", "task", "turn")
 
     def __init__(self, turn: LiveTurn, live: LiveTask | None) -> None:
         self.turn = turn
         self.live = live
         self.task: asyncio.Task[Message | None] | None = None
         self.decision: asyncio.Future[Message | LiveTask] | None = None
+        self.canceled = False
         self.overran = False
         self.parked = False
         self.slot = False
@@ -131,6 +132,7 @@ class Runs:
     def suspend(self, run: Run) -> None:
         """The run waits for an answer: its slot is free for others."""
         self._give_slot(run)
+        run.canceled = False  # whoever asks has not taken the cancel for an end: the next one is a new one
         self._suspended[run] = None
         if self.stopping:
             self.cancel(run)

@@ -49,10 +49,11 @@ from dragoman.model import (
 )
 from dragoman.ports.agent import Handler
 from dragoman.ports.clock import Clock, SystemClock
-from dragoman.ports.deadlines import Deadlines
+from dragoman.ports.deadlines import Deadlines, OverrunError
 from dragoman.ports.operations import CallContext, Caller, EventStream
 from dragoman.ports.store import Scope, TaskQuery, TaskStore
 from dragoman.protocol.admission import Admission
+from dragoman.protocol.contexts import is_sealed_context, seal_context
 from dragoman.protocol.extensions import RESUMABLE_STREAMS
 from dragoman.protocol.lifecycle import (
     ACTIVE,
@@ -131,7 +132,7 @@ class Runtime:
             self._registry, store, self._clock, self.limits, rerun=self._rerun, purged=self._recent.clear
         )
         self._reply_deadlines = Deadlines(self.limits.reply_time)
-        self._page_key = b""
+        self._page_key = self._context_key = b""
         self._methods: dict[Operation, Method] = {
             SEND_MESSAGE: self._send_message,
             GET_TASK: self._get_task,
@@ -169,6 +170,7 @@ class Runtime:
         """Open the store, take over what a lost process left, begin to serve."""
         await self._store.open()
         self._page_key = await self._store.secret("page-token")
+        self._context_key = await self._store.secret("context")
         self._committer.start()
         await self._janitor.start()
 
@@ -271,10 +273,14 @@ class Runtime:
 
     async def _context_id(self, request: SendMessageRequest, context: CallContext) -> str:
         context_id = request.message.context_id
+        if not self._known_contexts_only:
+            return context_id or self._clock.new_id()
+        scope = _scope(request, context)
+        seal = {"tenant": scope.tenant, "owner": scope.owner}
         if not context_id:
-            return self._clock.new_id()
-        if self._known_contexts_only:
-            query = TaskQuery(scope=_scope(request, context), context_id=context_id, page_size=1)
+            return seal_context(self._context_key, self._clock.new_id(), **seal)
+        if not is_sealed_context(self._context_key, context_id, **seal):
+            query = TaskQuery(scope=scope, context_id=context_id, page_size=1)
             if not (await self._store.page(query)).total:
                 raise _bad_context("is not known here; leave it out to begin a new context")
         return context_id
@@ -366,6 +372,9 @@ class Runtime:
             if _is_cancelled():
                 raise
             raise InternalError("The agent was interrupted") from None
+        except OverrunError as error:
+            logger.error("The agent took more than %g s for a reply", self.limits.reply_time)
+            raise InternalError("The agent took too long to reply") from error
         except (Exception, SystemExit) as error:
             raise _agent_failed(error) from error
         if reply is None:
@@ -534,7 +543,8 @@ class Runtime:
             if live.run is None:
                 self._runs.dequeue(live)
                 live.move(TaskState.CANCELED)
-            elif not live.cancels:  # a second interruption would break into what the first one made the handler do
+            elif not live.run.canceled:  # a repeat would break into what the first one made the handler do (CANCEL-04)
+                live.run.canceled = True
                 self._runs.cancel(live.run)
         task = await self._wait_for_end(live)
         if task is None:
@@ -545,12 +555,10 @@ class Runtime:
 
     async def _wait_for_end(self, live: LiveTask) -> Task | None:
         ended = live.wait(1, TERMINAL)
-        live.cancels += 1
         try:
             done, _ = await asyncio.wait({ended}, timeout=self.limits.cancel_wait)
             return ended.result() if done else None
         finally:
-            live.cancels -= 1
             ended.cancel()
 
     async def _subscribe(self, request: SubscribeToTaskRequest, context: CallContext) -> EventStream:

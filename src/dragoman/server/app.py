@@ -50,7 +50,8 @@ class App:
 
     * ``store``: a store, or what :func:`dragoman.open_store` takes; default in memory, gone with the process;
     * ``public_url``: the address that clients use, with any prefix. Default: the address that the request came to by
-      its socket; the Host header is never trusted (Spec: CARD-06);
+      its socket; Host and forwarding headers are never trusted (Spec: CARD-06). Below a path, the card's JSON-RPC
+      address ends with a slash;
     * ``limits``: see :class:`~dragoman.Limits`; ``max_body_bytes``: default 10 MiB;
     * ``cors``: origins whose pages may call; ``heartbeat``: seconds between comments on a quiet stream, default 15;
     * ``identify``: authenticates a request, see :class:`~dragoman.bindings.settings.EndpointSettings`;

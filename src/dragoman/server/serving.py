@@ -97,7 +97,15 @@ async def serve(
     done after ``limits.shutdown_grace`` seconds are interrupted and recorded. ``on_ready`` is called when connections
     are taken. Raises ConfigurationError when the app could not start; its log says why.
     """
-    config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, ws="none", server_header=False)
+    config = uvicorn.Config(
+        app,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        ws="none",
+        server_header=False,
+        proxy_headers=False,  # what a request says of the way it took is no address of ours; public_url is
+    )
     server = _Server(config, app, on_ready, handle_signals)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     try:

@@ -13,7 +13,7 @@ from copy import copy
 from dragoman.errors import StoreError
 from dragoman.model import EncodingError, StreamResponse, Task
 from dragoman.ports.store import Append, NewTask, Record, StoredTask, TaskQuery
-from dragoman.protocol.lifecycle import TaskFold, copy_task
+from dragoman.protocol.lifecycle import TERMINAL, TaskFold, copy_task
 from dragoman.stores.segments import decode_segment, encode_segment, fold_task
 from dragoman.stores.shelves import Shelved, Shelves
 
@@ -35,10 +35,14 @@ class Entry(Shelved):
         self.worker: str | None = None
         self.memos: dict[str, bytes] | None = None
         self.number = len(append.records)
-        self._log: list[Record] = [_own_first(append.records[0]), *append.records[1:]]
+        self._log: list[Record] = list(append.records)
         self._packed: tuple[bytes, ...] = ()
         self._task: Task | None = None
         self._folded = 0
+        if append.state in TERMINAL:
+            self.finish()
+        if not self._packed:
+            self._log[0] = _own_first(self._log[0])
 
     def add(self, records: Sequence[Record]) -> None:
         """Append records to the log."""

@@ -83,6 +83,8 @@ class MemoryStore:
             entry.state = append.state
             entry.shelves.note(entry)
             self._note_end(entry)
+            if append.state in TERMINAL:
+                entry.finish()
         return None
 
     def _hold(self, entry: Entry, worker: str | None) -> None:
@@ -95,7 +97,6 @@ class MemoryStore:
     def _note_end(self, entry: Entry) -> None:
         if entry.state in TERMINAL:
             heappush(self._finished, entry.key)
-            entry.finish()
 
     # Reading.
 
