@@ -424,3 +424,20 @@ async def test_what_a_client_sends_keeps_the_rules_too(binding) -> None:
         },
         "configuration": {"historyLength": 0, "acceptedOutputModes": ["text/plain"]},
     }
+
+
+@pytest.mark.req("B089")
+@MEMORY
+async def test_an_artifact_that_goes_on_after_its_last_chunk_is_kept_and_named_in_the_log(connect, caplog) -> None:
+    agent = Agent("Late", description="Goes on after the end.")
+
+    @agent.events
+    async def late(ctx):
+        yield piece("one", last_chunk=True)
+        yield piece(" two", append=True)
+        yield status(TaskState.COMPLETED)
+
+    task = await (await connect(agent)).send("go")
+
+    assert [part.text for part in task.artifacts[0].parts] == ["one", " two"]
+    assert "goes on after its last chunk" in caplog.text

@@ -557,3 +557,24 @@ async def test_a_streaming_request_has_the_shape_of_an_ordinary_one(binding) -> 
         "message": {"messageId": "m", "contextId": "c", "role": "ROLE_USER", "parts": [{"text": "hi"}]},
         "configuration": {"historyLength": 1},
     }
+
+
+@pytest.mark.req("STREAM-04", "SUB-01")
+async def test_the_stream_of_a_follow_up_begins_with_the_task_as_it_took_the_message(connect) -> None:
+    agent = Agent("Quick", description="Asks once, then answers at once.")
+
+    @agent.events
+    async def quick(ctx):
+        state = TaskState.COMPLETED if ctx.task_id else TaskState.INPUT_REQUIRED
+        if ctx.task_id:
+            yield Artifact(artifact_id="a", parts=[Part(text="answer")])
+        yield TaskStatusUpdateEvent(task_id="", context_id="", status=TaskStatus(state=state))
+
+    client = await connect(agent)
+    waiting = await client.send("first")
+    seen = [event async for event in client.stream("second", task=waiting)]
+
+    assert [type(event) for event in seen] == [Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent]
+    assert seen[0].status.state is TaskState.WORKING
+    assert seen[0].artifacts == []
+    assert [message.parts[0].text for message in seen[0].history][-1] == "second"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -253,19 +254,23 @@ async def serve(stack: AsyncExitStack, url: str, caplog: pytest.LogCaptureFixtur
     """The fixture's body: at the end every app is stopped, holds nothing, and asyncio had nothing to complain of."""
     caplog.set_level(logging.INFO)
     server = Server(stack, url)
-    try:
-        yield server
-    finally:
-        for app in server.apps:
-            await within(app.stop(), 20)
-        await stack.aclose()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RuntimeWarning)
+        try:
+            yield server
+        finally:
+            for app in server.apps:
+                await within(app.stop(), 20)
+            await stack.aclose()
+        gc.collect()
+    warned = [str(warning.message) for warning in caught if warning.category is RuntimeWarning]
+    assert warned == [], warned
     for app in server.apps:
         left = held(app)
         left.pop("live")
         assert set(left.values()) == {0}, left
-    gc.collect()
     noise = [record.getMessage() for record in caplog.records if record.name == "asyncio" and record.levelno >= 30]
-    assert noise == []
+    assert noise == [], noise
 
 
 def database(folder: Path) -> str:

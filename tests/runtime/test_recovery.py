@@ -8,9 +8,9 @@ import sqlite3
 
 import pytest
 
-from dragoman import Agent, App, Client, Task
+from dragoman import Agent, App
 from dragoman.errors import A2AError, UnavailableError
-from dragoman.model import SEND_STREAMING_MESSAGE, SUBSCRIBE_TO_TASK, Role, SubscribeToTaskRequest
+from dragoman.model import SEND_STREAMING_MESSAGE, SUBSCRIBE_TO_TASK, Message, Part, Role, SubscribeToTaskRequest
 from dragoman.ports.operations import CallContext
 from dragoman.runtime.runs import Runs
 from tests.runtime.running import NOTHING, S, Server, Step, held, reaches, said, status, texts, until, within
@@ -125,10 +125,6 @@ async def test_a_question_survives_and_the_handler_finds_its_answers(durable: Se
     assert work.runs == [("ask", False), ("ask", True), ("ask", True)]
 
 
-async def still_open(client: Client, tasks: list[Task]) -> bool:
-    return any([(await client.get_task(task)).status.state is not S.COMPLETED for task in tasks])
-
-
 async def test_tasks_that_never_started_are_started_within_the_slots(durable: Server) -> None:
     work = Work()
     client = await durable(work.agent, running_tasks=1)
@@ -136,16 +132,15 @@ async def test_tasks_that_never_started_are_started_within_the_slots(durable: Se
     waiting = [await client.send(f"{n}", wait=False) for n in range(5)]
     await within(work.step.reached.wait())
     await durable.crash()
-    most = 0
-    work.step.go()
 
     client = await durable(work.agent, running_tasks=1)
-    runs = durable.app.runtime._runs
-    while await still_open(client, waiting):
-        most = max(most, runs._running)
-        await asyncio.sleep(0)
 
-    assert most <= 1
+    assert (held(durable.app)["running"], held(durable.app)["waiting"]) == (1, 4)
+    states = [(await client.get_task(task)).status.state for task in waiting]
+    assert sorted(state.name for state in states) == ["SUBMITTED"] * 4 + ["WORKING"]
+    work.step.go()
+    for task in waiting:
+        await reaches(client, task, S.COMPLETED)
     assert sorted(work.runs[1:]) == [(f"{n}", False) for n in range(5)]
     assert (await client.get_task(first)).status.state is S.FAILED
 
@@ -210,6 +205,27 @@ async def test_a_crash_between_writes_leaves_a_log_without_gaps(durable: Server)
         assert found == [f"{n} " for n in range(len(found))]
         records = await durable.app.runtime._store.records(task.id, 0, 10_000)
         assert [record.number for record in records] == list(range(1, len(records) + 1))
+
+
+async def test_of_two_workers_the_one_that_lost_its_lease_is_refused_and_stops(durable: Server) -> None:
+    work = Work()
+    old = await durable(work.agent, lease=3600)
+    task = await old.send("wait", wait=False)
+    blocked = asyncio.create_task(old.send("more", task=task))
+    await within(work.step.reached.wait())
+    runtime = durable.app.runtime
+    await until(lambda: runtime._registry._live[task.id].number == 4)
+    await runtime._store.heartbeat(runtime._registry.worker, 1)
+
+    new = await durable(work.agent, lease=3600)
+    taken = await reaches(new, task, S.FAILED)
+    work.step.go()
+
+    with pytest.raises(UnavailableError, match="handled elsewhere"):
+        await within(blocked)
+    assert said(taken) == LOST
+    assert await old.get_task(task) == taken == await new.get_task(task)
+    assert [held(app) for app in durable.apps] == [NOTHING, NOTHING]
 
 
 # An orderly end.
@@ -309,13 +325,13 @@ async def test_an_answer_that_came_just_before_the_shutdown_is_worked_on(durable
 
     client = await durable(agent, shutdown_grace=5)
     task = await client.send("go")
-    live = durable.app.runtime._registry._live[task.id]
-    answering = asyncio.create_task(client.send("yes", task=task))
-    while len(live.user_messages) < 2:  # noqa: ASYNC110
-        await asyncio.sleep(0)
-    stopping = asyncio.create_task(durable.app.stop())
+    runtime = durable.app.runtime
+    live = runtime._registry._live[task.id]
+    stopping = asyncio.create_task(runtime.stop())  # its first step comes before that of the handler
+    live.accept(Message(message_id="m2", role=Role.USER, parts=[Part(text="yes")]))
+    done = live.wait(1, frozenset({S.COMPLETED, S.FAILED}))
 
-    assert texts(await within(answering)) == ["yes"]
+    assert texts(await within(done)) == ["yes"]
     await within(stopping)
 
 

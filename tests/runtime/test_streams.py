@@ -22,7 +22,7 @@ from dragoman.model import (
 )
 from dragoman.ports.operations import CallContext, EventStream
 from dragoman.runtime import live as live_module
-from tests.runtime.running import NOTHING, FaultyStore, S, Server, Step, held, reaches, until, within
+from tests.runtime.running import NOTHING, FaultyStore, S, Server, Step, held, reaches, status, until, within
 
 
 def counting(step: Step | None = None, extensions: tuple[str, ...] = ()) -> Agent:
@@ -466,3 +466,36 @@ async def test_a_quick_agent_that_decides_is_followed_by_its_own_stream(server: 
     events_seen = [(event.number, event.json) for event in first] + await rest(stream)
 
     assert (b"COMPLETED" in events_seen[-1][1]) is (state is S.AUTH_REQUIRED)
+
+
+@pytest.mark.req("B047")
+async def test_a_task_that_ended_while_it_was_read_is_read_again(server: Server) -> None:
+    class SlowRead(FaultyStore):
+        step: Step | None = None
+
+        async def task(self, *args: Any) -> Any:
+            found = await super().task(*args)
+            step, self.step = self.step, None
+            if step is not None:
+                await step()
+            return found
+
+    agent = Agent("Events", description="Asks, then ends.")
+
+    @agent.events
+    async def work(ctx):
+        yield status(S.COMPLETED if ctx.text == "end" else S.INPUT_REQUIRED)
+
+    store = SlowRead()
+    client = await server(agent, store=store)
+    task = await client.send("go")
+    await until(lambda: held(server.app) == NOTHING)
+    step = store.step = Step()
+    subscribing = asyncio.create_task(subscribe(server, task))
+    await within(step.reached.wait())
+    assert (await client.send("end", task=task)).status.state is S.COMPLETED
+    await until(lambda: held(server.app)["live"] == 0)
+    step.go()
+
+    with pytest.raises(UnsupportedOperationError):
+        await within(subscribing)

@@ -6,8 +6,8 @@ Spec: A2ACLI_OUT_007 (the wire messages of ``--debug``), A2ACLI_AUTH_003.
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Protocol
 
 import httpx2
 
@@ -41,8 +41,11 @@ def make_client(*, insecure: bool = False, ca_file: str = "", tap: Tap | None = 
     ``insecure`` turns the verification of certificates off, ``ca_file`` replaces the authorities of the system.
     Raises ConfigurationError for a ``ca_file`` that cannot be used.
     """
-    hooks = {} if tap is None else {"request": [_Requests(tap)], "response": [_Responses(tap)]}
-    return httpx2.AsyncClient(verify=_context(insecure, ca_file), limits=LIMITS, headers=NAME, event_hooks=hooks)
+    own = NAME if tap is None else {**NAME, "accept-encoding": "identity"}
+    hooks: dict[str, list[Callable[..., Any]]] = {}
+    if tap is not None:
+        hooks = {"request": [_Requests(tap)], "response": [_Responses(tap)]}
+    return httpx2.AsyncClient(verify=_context(insecure, ca_file), limits=LIMITS, headers=own, event_hooks=hooks)
 
 
 def _context(insecure: bool, ca_file: str) -> ssl.SSLContext:

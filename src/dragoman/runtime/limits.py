@@ -12,7 +12,8 @@ _AT_LEAST_ONE = ("running_tasks", "waiting_tasks", "queued_messages", "unsaved_e
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What one runtime takes on, and how long it waits. Times are in seconds. Spec: SEC-03.
 
-    * ``running_tasks`` (1,000): handlers that run at the same time; further tasks wait as SUBMITTED;
+    * ``running_tasks`` (1,000): handlers that run at the same time; further new tasks wait as SUBMITTED (a message to a
+      task that waits for it, and a run after a crash, begin at once);
     * ``waiting_tasks`` (10,000): tasks that wait so; beyond it a send is refused with UnavailableError;
     * ``suspended_tasks`` (1,000): handlers kept in memory while they wait for an answer; the longest waiting ones
       beyond it are stopped, and run again when the answer comes;
@@ -20,7 +21,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     * ``unsaved_events`` (256): events of one task that are published and not yet stored, before its handler waits;
     * ``stream_lag`` (10,000): events that a stream's reader may be behind, before it is cut off with an error;
     * ``max_parts`` (1,000): parts of one message;
-    * ``run_time`` (3,600): how long a handler may run, the time it waits for answers not counted; None: no limit;
+    * ``run_time`` (3,600): how long a handler may run until it ends or waits for an answer; None: no limit;
     * ``reply_time`` (300): the same for handlers that answer with a direct message;
     * ``cancel_wait`` (5): how long CancelTask waits for the handler to end (Spec: AMB-13);
     * ``stream_idle`` (3,600): how long a stream may be without an event;

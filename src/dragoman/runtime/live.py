@@ -11,6 +11,7 @@ Everything here runs in the event loop's thread and never awaits, so each method
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman.errors import (
@@ -29,6 +30,7 @@ from dragoman.model import (
     SendMessageRequest,
     StreamResponse,
     Task,
+    TaskArtifactUpdateEvent,
     TaskState,
     TaskStatus,
     TaskStatusUpdateEvent,
@@ -51,11 +53,19 @@ from dragoman.protocol.lifecycle import (
 if TYPE_CHECKING:
     from dragoman.runtime.runs import Run
 
+logger = logging.getLogger("dragoman.runtime")
+
 WINDOW = 1024
 """Events of a watched task that stay in memory for its streams; older ones are read from the store."""
 
 WINDOW_BYTES = 4 * 1024 * 1024
 """The same as a size in JSON, for tasks with large events. In both cases up to twice as much is kept for a while."""
+
+BATCH_BYTES = 1024 * 1024
+"""What a stream takes out of that at once, if it is more than one event: a reader that stops reading holds on to it."""
+
+UNSAVED_BYTES = 4 * 1024 * 1024
+"""Events of one task in JSON that are published and not stored, before its handler waits; or one event, if larger."""
 
 SNAPSHOT_EVERY = 64
 """Records after which a settled task's fold is written beside its log, so that reading it costs the same."""
@@ -108,14 +118,17 @@ class LiveTask:
 
     __slots__ = (
         "_backlog_waiter",
+        "_closed",
         "_fold",
         "_holds",
         "_host",
         "_in_flight",
+        "_in_flight_bytes",
         "_new",
         "_queued",
         "_since_snapshot",
         "_staged",
+        "_staged_bytes",
         "_status",
         "_waiters",
         "_watchers",
@@ -158,8 +171,11 @@ class LiveTask:
         self._new: NewTask | None = None
         self._fold: TaskFold | None = None
         self._staged: list[Record] = []
+        self._staged_bytes = 0
         self._in_flight: list[Record] = []
+        self._in_flight_bytes = 0
         self._queued = False
+        self._closed: set[str] = set()
         self._holds = 0
         self._since_snapshot = 0
         self._waiters: list[tuple[int, frozenset[TaskState], asyncio.Future[Task]]] = []
@@ -232,11 +248,20 @@ class LiveTask:
         state = check_event(event, task_id=self.task_id, context_id=self.context_id, state=self.state)
         update = event.status_update
         if update is None:
+            assert event.artifact_update is not None
+            self._note_chunk(event.artifact_update)
             self._stage(event, state, None)
         else:
-            if update.status.timestamp is None:
-                update.status.timestamp = self._host.now()
+            update.status.timestamp = self._host.now()  # the moment of recording, whatever the agent wrote: DATA-23
             self._stage(event, state, update.status)
+
+    def _note_chunk(self, update: TaskArtifactUpdateEvent) -> None:
+        """An artifact that goes on after its last chunk is a fault of the agent; nothing of it is lost. Spec: B089."""
+        artifact_id = update.artifact.artifact_id
+        if update.append and artifact_id in self._closed:
+            logger.warning("Artifact %s of task %s goes on after its last chunk", artifact_id, self.task_id)
+        if update.last_chunk:
+            self._closed.add(artifact_id)
 
     def accept(self, message: Message) -> int:
         """Stage a message that goes on with the task; returns its record's number. Spec: CTX-16, SEND-19."""
@@ -274,8 +299,10 @@ class LiveTask:
     def _stage(
         self, event: StreamResponse, state: TaskState, status: TaskStatus | None, message: Message | None = None
     ) -> None:
-        record = Record(self.staged_number + 1, event, message=message, encoded=_encoded(event))
+        encoded = _encoded(event)
+        record = Record(self.staged_number + 1, event, message=message, encoded=encoded)
         self.staged_number += 1
+        self._staged_bytes += len(encoded)
         self.state = state
         if status is not None:
             self._status = status
@@ -295,6 +322,7 @@ class LiveTask:
             return None
         records = self._in_flight = self._staged
         self._staged = []
+        self._in_flight_bytes, self._staged_bytes = self._staged_bytes, 0
         new, self._new = self._new, None
         status = self._status
         assert status is not None
@@ -325,6 +353,7 @@ class LiveTask:
     def committed(self, outcome: StoreError | None) -> None:
         """The append that was taken last is stored, or is not (called by the committer)."""
         records, self._in_flight = self._in_flight, []
+        self._in_flight_bytes = 0
         if outcome is None:
             self._show(records)
         else:
@@ -463,9 +492,17 @@ class LiveTask:
         """Records that are staged and not stored."""
         return len(self._staged) + len(self._in_flight)
 
+    @property
+    def is_heavy(self) -> bool:
+        """Whether what is staged and not stored takes much memory."""
+        return self._staged_bytes + self._in_flight_bytes > UNSAVED_BYTES
+
     async def drain(self, most: int) -> None:
-        """Wait until at most ``most`` records are not stored. Raises the A2AError of a store that failed."""
-        while self.backlog > most and self.failure is None:
+        """Wait until at most ``most`` records, and not much memory, are not stored.
+
+        Raises the A2AError of a store that failed.
+        """
+        while (self.backlog > most or self.is_heavy) and self.failure is None:
             if self._backlog_waiter is None or self._backlog_waiter.done():
                 self._backlog_waiter = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._backlog_waiter)
@@ -487,9 +524,17 @@ class LiveTask:
         self.release_if_idle()
 
     def events_after(self, position: int) -> list[Event] | None:
-        """Published events above ``position`` that are in memory; None when some of them are in the store only."""
+        """The next published events above ``position``; None when these are in the store only."""
         start = position - self._window_base
-        return self._window[start:] if start >= 0 else None
+        if start < 0:
+            return None
+        return self._window[start:] if self._window_bytes <= BATCH_BYTES else self._window_part(start)
+
+    def _window_part(self, start: int) -> list[Event]:
+        end, size = start, 0
+        while end < len(self._window) and (size := size + len(self._window[end].json)) <= BATCH_BYTES:
+            end += 1
+        return self._window[start : max(end, start + 1)]
 
     def wake_watchers(self) -> None:
         """Let every stream look again, e.g. because the runtime is stopping."""

@@ -63,6 +63,7 @@ from dragoman.protocol.lifecycle import (
     Command,
     check_agent_message,
     check_command,
+    copy_task,
     with_history,
 )
 from dragoman.protocol.paging import decode_page_token, encode_page_token
@@ -131,6 +132,7 @@ class Runtime:
         self._janitor = Janitor(
             self._registry, store, self._clock, self.limits, rerun=self._rerun, purged=self._recent.clear
         )
+        self._stream_deadlines = Deadlines(self.limits.stream_idle)
         self._reply_deadlines = Deadlines(self.limits.reply_time)
         self._page_key = self._context_key = b""
         self._methods: dict[Operation, Method] = {
@@ -224,8 +226,13 @@ class Runtime:
         if isinstance(begun, Message):
             return MessageStream(begun)
         live, number = begun
-        snapshot_at = number if request.message.task_id else None
-        stream = self._open_stream(live, snapshot_at, self._stream_ends_at, history=_history_length(request))
+        stream = self._open_stream(
+            live,
+            position=number if request.message.task_id else 0,
+            first=live.staged_task() if request.message.task_id else None,
+            ends_at=self._stream_ends_at,
+            history=_history_length(request),
+        )
         live.unhold()
         try:
             await live.wait(number)
@@ -237,10 +244,10 @@ class Runtime:
     def _open_stream(
         self,
         live: LiveTask,
-        snapshot_at: int | None,
-        ends_at: frozenset[TaskState] = frozenset(),
         *,
         position: int = 0,
+        first: Task | None = None,
+        ends_at: frozenset[TaskState] = frozenset(),
         history: int | None = None,
     ) -> TaskStream:
         return TaskStream(
@@ -248,11 +255,11 @@ class Runtime:
             self._store,
             self.limits,
             position=position,
-            snapshot=snapshot_at is not None,
-            min_number=snapshot_at or 0,
+            first=first,
             ends_at=ends_at,
             history=history,
             stopping=self._is_left_alone,
+            idle=self._stream_deadlines,
         )
 
     def _is_left_alone(self, live: LiveTask) -> bool:
@@ -566,12 +573,14 @@ class Runtime:
         try:
             resume = context.last_event_id if RESUMABLE_STREAMS in context.activated else None
             if resume is not None and resume < live.number:
-                return self._open_stream(live, None, position=resume)
+                return self._open_stream(live, position=resume)
             if live.is_stored:
                 check_command(Command.SUBSCRIBE, cast(TaskState, live.task.status.state), live.task_id)
             if resume is not None and resume == live.number:
-                return self._open_stream(live, None, position=resume)
-            return self._open_stream(live, max(live.number, 1))
+                return self._open_stream(live, position=resume)
+            if live.is_stored:
+                return self._open_stream(live, position=live.number, first=copy_task(live.task))
+            return self._open_stream(live, position=live.staged_number, first=live.staged_task())
         finally:
             live.unhold()
 

@@ -14,16 +14,20 @@ import logging
 from collections.abc import Callable
 
 from dragoman.errors import A2AError, InternalError, StoreError, UnavailableError
-from dragoman.model import Message, StreamResponse, TaskState
+from dragoman.model import Message, StreamResponse, Task, TaskState
+from dragoman.ports.deadlines import Deadlines
 from dragoman.ports.operations import Event, EventStream
 from dragoman.ports.store import TaskStore
-from dragoman.protocol.lifecycle import TERMINAL, copy_task, with_history
+from dragoman.protocol.lifecycle import TERMINAL, with_history
 from dragoman.runtime.limits import Limits
 from dragoman.runtime.live import LiveTask
 
 logger = logging.getLogger("dragoman.runtime")
 
 PAGE = 512
+PAGE_BYTES = 1024 * 1024
+FIRST_PAGE = 16
+"""What is read of the log at once for a stream: up to ``PAGE`` events, or fewer large ones; how large shows the first."""
 
 
 class MessageStream(EventStream):
@@ -43,11 +47,11 @@ class MessageStream(EventStream):
 
 
 class TaskStream(EventStream):
-    """A cursor. Begins with a snapshot (``snapshot=True``), with record 1, or where a resuming reader was.
+    """A cursor. Begins with ``first``, the task at ``position``, or without one after ``position``.
 
-    ``ends_at`` are states after which this stream closes although the task is not over. ``history`` is how many messages
-    a Task on it may have (None: all; Spec: SEND-14). ``stopping`` says that the
-    process is going down and nobody works on the task any more.
+    ``first`` is shown once everything in it is stored. ``ends_at`` are states after which this stream closes although
+    the task is not over. ``history`` is how many messages a Task on it may have (None: all; Spec: SEND-14).
+    ``stopping`` says that the process is going down and nobody works on the task any more.
     """
 
     def __init__(
@@ -57,22 +61,23 @@ class TaskStream(EventStream):
         limits: Limits,
         *,
         position: int = 0,
-        snapshot: bool = False,
-        min_number: int = 0,
+        first: Task | None = None,
         ends_at: frozenset[TaskState] = frozenset(),
         history: int | None = None,
         stopping: Callable[[LiveTask], bool],
+        idle: Deadlines,
     ) -> None:
         self._live = live
         self._store = store
         self._limits = limits
         self._position = position
-        self._snapshot = snapshot
-        self._min_number = min_number
+        self._first = first
         self._ends = ends_at | TERMINAL
         self._history = history
         self._stopping = stopping
+        self._idle = idle
         self._ended = False
+        self._page = FIRST_PAGE
         self._waiter: asyncio.Future[None] | None = None
         live.watch(self)
 
@@ -91,14 +96,12 @@ class TaskStream(EventStream):
     async def next_batch(self) -> list[Event]:
         """Wait for what comes after the cursor."""
         while not self._ended:
-            if self._live.number > self._position or (self._snapshot and self._is_ready()):
-                return await self._take()
+            number = self._live.number
+            if number > self._position or (number == self._position and self._first is not None):
+                return self._take_first() if self._first is not None else await self._take()
             self._check()
             await self._wait()
         return []
-
-    def _is_ready(self) -> bool:
-        return self._live.is_stored and self._live.number >= self._min_number
 
     def _check(self) -> None:
         """Raise what ends the stream otherwise than by the task's end. Spec: AMB-10."""
@@ -110,26 +113,22 @@ class TaskStream(EventStream):
             raise failure
 
     async def _wait(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._waiter = loop.create_future()
-        timer = loop.call_later(self._limits.stream_idle, self._idle_for_too_long, self._waiter)
+        self._waiter = asyncio.get_running_loop().create_future()
+        self._idle.begin(self, self._idle_for_too_long)
         try:
             await self._waiter
         finally:
-            timer.cancel()
+            self._idle.end(self)
             self._waiter = None
 
-    def _idle_for_too_long(self, waiter: asyncio.Future[None]) -> None:
-        if not waiter.done():
+    def _idle_for_too_long(self) -> None:
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
             seconds = f"{self._limits.stream_idle:g}"
             waiter.set_exception(UnavailableError(f"Nothing happened for {seconds} s; subscribe again to go on"))
             self._end()
 
     async def _take(self) -> list[Event]:
-        if self._snapshot:
-            if not self._is_ready():
-                await self._wait_until_ready()
-            return self._take_snapshot()
         if self._live.number - self._position > self._limits.stream_lag:
             self._end()
             raise UnavailableError("The reader fell too far behind; subscribe again to go on")
@@ -139,19 +138,12 @@ class TaskStream(EventStream):
         events = self._cut_at_end(events)
         return events if self._history is None else [self._shortened(event) for event in events]
 
-    async def _wait_until_ready(self) -> None:
-        while not self._is_ready():
-            self._check()
-            await self._wait()
-
-    def _take_snapshot(self) -> list[Event]:
-        self._snapshot = False
-        live = self._live
-        self._position = live.number
-        if live.task.status.state in self._ends:
+    def _take_first(self) -> list[Event]:
+        task, self._first = self._first, None
+        assert task is not None
+        if task.status.state in self._ends:
             self._end()
-        task = with_history(copy_task(live.task), self._history)
-        return [Event(StreamResponse(task=task), number=live.number)]
+        return [Event(StreamResponse(task=with_history(task, self._history)), number=self._position)]
 
     def _shortened(self, event: Event) -> Event:
         task = event.response.task
@@ -161,7 +153,7 @@ class TaskStream(EventStream):
 
     async def _read_store(self) -> list[Event]:
         try:
-            records = await self._store.records(self._live.task_id, self._position, PAGE)
+            records = await self._store.records(self._live.task_id, self._position, self._page)
         except StoreError as error:
             logger.error("The store failed under a stream of task %s", self._live.task_id, exc_info=error)
             self._end()
@@ -169,7 +161,9 @@ class TaskStream(EventStream):
         if not records:
             self._end()
             raise A2AError("The log of the task is not there any more")
-        return [Event(None, number=record.number, json=record.event_json) for record in records]
+        events = [Event(None, number=record.number, json=record.event_json) for record in records]
+        self._page = _next_page(self._page, sum(len(event.json) for event in events))
+        return events
 
     def _cut_at_end(self, events: list[Event]) -> list[Event]:
         self._position = events[-1].number or self._position
@@ -189,3 +183,10 @@ class TaskStream(EventStream):
     def _end(self) -> None:
         self._ended = True
         self._live.unwatch(self)
+
+
+def _next_page(page: int, size: int) -> int:
+    """How many events to read next, after so many of them had so many bytes."""
+    if size > PAGE_BYTES:
+        return max(1, page * PAGE_BYTES // size)
+    return min(PAGE, 2 * page) if 2 * size < PAGE_BYTES else page

@@ -98,7 +98,7 @@ class LiveTurn(Turn):
     async def settle(self) -> None:
         """Wait for the store when too much is unsaved."""
         live = self.live
-        if live.backlog > self.most_unsaved:
+        if live.backlog > self.most_unsaved or live.is_heavy:
             await live.drain(self.most_unsaved // 2)
 
     async def answer(self, number: int, timeout: float | None = None) -> Message:

@@ -7,7 +7,6 @@ events and is run once for each message.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
@@ -33,6 +32,7 @@ from dragoman.model import (
 from dragoman.ports.agent import Opening, Turn
 from dragoman.protocol.lifecycle import copy_artifact
 from dragoman.server.context import Context, Fail, Reject, Reply, filled_message
+from dragoman.server.threads import call_in_thread
 
 Function = Callable[[Context], Any]
 _END = object()
@@ -86,7 +86,7 @@ async def _call(function: Function, context: Context) -> Any:
 
 
 async def _call_in_thread(function: Function, context: Context) -> Any:
-    result = await asyncio.to_thread(function, context)
+    result = await call_in_thread(function, context)
     return await result if inspect.isawaitable(result) else result
 
 
@@ -101,7 +101,7 @@ async def _stream_in_thread(function: Function, context: Context) -> None:
 
 
 async def _iterate_in_thread(values: Iterator[Any]) -> AsyncGenerator[Any, None]:
-    while (value := await asyncio.to_thread(next, values, _END)) is not _END:
+    while (value := await call_in_thread(next, values, _END)) is not _END:
         yield value
 
 
@@ -203,9 +203,7 @@ def _filled_status(status: TaskStatus, turn: Turn) -> TaskStatus:
 
 
 def _artifact_event(artifact: Artifact, turn: Turn) -> TaskArtifactUpdateEvent:
-    return TaskArtifactUpdateEvent(
-        task_id=turn.task_id, context_id=turn.context_id, artifact=copy_artifact(artifact)
-    )
+    return TaskArtifactUpdateEvent(task_id=turn.task_id, context_id=turn.context_id, artifact=copy_artifact(artifact))
 
 
 def _publish_message(message: Message, turn: Turn) -> None:

@@ -98,6 +98,11 @@ def _changes(moved: set[Shelved]) -> dict[ShelfName, tuple[list[Key], list[Key]]
 
 
 def _changed(shelf: list[Key], removed: list[Key], added: list[Key]) -> list[Key]:
+    if not removed:
+        added.sort()
+        if not shelf or shelf[-1] <= added[0]:  # what is new comes last, unless a clock went back
+            shelf += added
+            return shelf
     if len(removed) + len(added) > len(shelf) // 32:
         return _rebuilt(shelf, removed, added)
     for key in removed:
