@@ -18,6 +18,7 @@ from dragoman.model import (
     TaskStatus,
     TaskStatusUpdateEvent,
 )
+from dragoman.ports.operations import Caller
 from dragoman.protocol.extensions import RESUMABLE_STREAMS
 from dragoman.runtime import Limits
 from dragoman.server import Agent, Answer, App, Context, Fail, Reject, Reply, app
@@ -34,6 +35,7 @@ __all__ = [
     "Answer",
     "App",
     "Artifact",
+    "Caller",
     "CardCache",
     "Client",
     "ClientError",

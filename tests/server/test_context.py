@@ -218,3 +218,28 @@ async def test_an_agent_may_complete_by_itself_and_say_so(server: Server) -> Non
     task = await (await server(agent)).send("go")
 
     assert (task.status.state, said(task), texts(task)) == (S.COMPLETED, "All done.", ["x"])
+
+
+async def test_a_handler_that_ended_its_task_itself_may_simply_return(server: Server, caplog) -> None:
+    agent = Agent("Ending", description="Ends with a message of its own.")
+
+    @agent.task
+    async def work(ctx):
+        await ctx.status(S.COMPLETED, "that was all")
+
+    task = await (await server(agent)).send("go")
+
+    assert (task.status.state, task.status.message.parts[0].text) == (S.COMPLETED, "that was all")
+    assert not caplog.records
+
+
+async def test_the_history_before_a_task_is_the_message_alone(server: Server) -> None:
+    agent = Agent("Counting", description="Counts messages.")
+
+    @agent.reply
+    async def count(ctx):
+        return f"{len(ctx.history)}: {ctx.history[0].parts[0].text}"
+
+    reply = await (await server(agent)).send("one")
+
+    assert reply.parts[0].text == "1: one"

@@ -48,6 +48,7 @@ class Janitor:
         self._limits = limits
         self._rerun = rerun
         self._purged = purged
+        self._stubborn: set[str] = set()
         self._task: asyncio.Task[None] | None = None
         self.leaving = False
         """True from the moment of shutdown on: nothing is taken over any more."""
@@ -101,21 +102,30 @@ class Janitor:
         if live is None:
             return False
         try:
-            if live.state in ACTIVE and not self.leaving and not self._rerun(live):
-                logger.warning("Task %s was left in %s by a lost worker", task_id, live.state.value)
-                live.move(TaskState.FAILED, LOST_TEXT)
+            self.recover(live)
         finally:
             live.unhold()
         return True
 
+    def recover(self, live: LiveTask) -> None:
+        """Decide on a task that was claimed from a lost worker: it is run again, or it is over."""
+        if live.state in ACTIVE and not self.leaving and not self._rerun(live):
+            logger.warning("Task %s was left in %s by a lost worker", live.task_id, live.state.value)
+            live.move(TaskState.FAILED, LOST_TEXT)
+
     async def _repair(self) -> None:
-        """Tasks whose writes failed: those that are in the store and still active end there."""
+        """Tasks whose writes failed: those that are in the store and still active end there.
+
+        The first that cannot be repaired ends the round, since the store may be down, and comes last in the next one.
+        """
         doubtful = self._registry.doubtful
-        for task_id in list(doubtful):
+        for task_id in sorted(doubtful, key=self._stubborn.__contains__):
+            self._stubborn.add(task_id)
             stored = await self._store.task(task_id, None)
             if stored is not None and stored.task.status.state in ACTIVE:
                 await self._fail(task_id)
             doubtful.discard(task_id)
+            self._stubborn.discard(task_id)
 
     async def _fail(self, task_id: str) -> None:
         live = await self._registry.adopt(task_id)

@@ -140,7 +140,7 @@ class Registry:
         async with self._claiming:
             if live.fence:
                 return
-            claimed = await self._store.claim(live.task_id, self.worker, self._clock.now_ms())
+            claimed = await self._claim(live.task_id)
             if claimed is None:
                 raise UnavailableError("The task is handled elsewhere now; try again", retry_after=1)
             live.take_lease(claimed)
@@ -151,10 +151,17 @@ class Registry:
             live = self._live.get(task_id)
             if live is not None and live.fence:
                 return None
-            claimed = await self._store.claim(task_id, self.worker, self._clock.now_ms())
+            claimed = await self._claim(task_id)
             if claimed is None:
                 return None
             live = self._live.get(task_id) or self._enliven(claimed)
             live.take_lease(claimed)
             live.hold()
             return live
+
+    async def _claim(self, task_id: str) -> StoredTask | None:
+        try:
+            return await self._store.claim(task_id, self.worker, self._clock.now_ms())
+        except (asyncio.CancelledError, StoreError):
+            self.doubtful.add(task_id)  # it may be ours all the same, and then nobody else would take it over
+            raise

@@ -26,8 +26,8 @@ logger = logging.getLogger("dragoman.runtime")
 
 PAGE = 512
 PAGE_BYTES = 1024 * 1024
-FIRST_PAGE = 16
-"""What is read of the log at once for a stream: up to ``PAGE`` events, or fewer large ones; how large shows the first."""
+FIRST_PAGE = 2
+"""What is read of the log at once for a stream: ``PAGE`` events, or fewer large ones. The first page shows the size."""
 
 
 class MessageStream(EventStream):

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from dragoman.runtime.runs import Run, Runs
 
 
+Create = Callable[["LiveTurn"], Awaitable[LiveTask]]
+"""Opens the task of a turn."""
+
+
 class LiveTurn(Turn):
     """See :class:`~dragoman.ports.agent.Turn`."""
 
@@ -38,7 +42,7 @@ class LiveTurn(Turn):
         context_id: str,
         *,
         live: LiveTask | None,
-        create: Callable[[LiveTurn], Awaitable[LiveTask]] | None,
+        create: Create | None,
         store: TaskStore,
         now: Callable[[], Timestamp],
         new_id: Callable[[], str],

@@ -23,7 +23,7 @@ from dragoman.model import (
 )
 from dragoman.ports.agent import Turn
 from dragoman.ports.operations import Caller
-from dragoman.protocol.lifecycle import copy_artifact
+from dragoman.protocol.lifecycle import copy_artifact, is_terminal
 from dragoman.server.content import Content, data_of, files_of, text_of, to_artifacts, to_data, to_parts
 
 
@@ -92,11 +92,12 @@ class Context:
     One context serves one run of the handler, in its own asyncio task.
     """
 
-    __slots__ = ("_artifacts", "_asked", "_recorded", "_turn")
+    __slots__ = ("_artifacts", "_asked", "_over", "_recorded", "_turn")
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
         self._asked = 0
+        self._over = False
         self._artifacts = 0
         self._recorded = len(turn.answers) if turn.recovered else 0
 
@@ -139,8 +140,8 @@ class Context:
 
     @property
     def history(self) -> Sequence[Message]:
-        """The exchange so far, oldest first."""
-        return self._turn.task.history
+        """The exchange so far, oldest first; before a task is open, the message alone."""
+        return self._turn.task.history if self._turn.task_id else [self.message]
 
     @property
     def caller(self) -> Caller:
@@ -205,6 +206,7 @@ class Context:
                 metadata=None if metadata is None else dict(metadata),
             )
         )
+        self._over = is_terminal(state)
 
     def agent_message(self, content: Content) -> Message:
         """A message of the agent with fresh id and the ids of this task and context. Spec: DATA-19, DATA-21.
@@ -334,7 +336,9 @@ class Context:
     # How it ends (called by the handler's adapter).
 
     async def finish(self, result: Content) -> None:
-        """Publish what the handler returned and complete the task."""
+        """Publish what the handler returned and complete the task, unless the handler has ended it itself."""
+        if self._over and result is None:
+            return
         if result is not None:
             for item in to_artifacts(result):
                 artifact = copy_artifact(item) if isinstance(item, Artifact) else self._whole(item)

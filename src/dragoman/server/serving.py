@@ -95,8 +95,14 @@ async def serve(
 
     At the signal new work is refused at once, while calls and streams of running tasks may end; handlers that are not
     done after ``limits.shutdown_grace`` seconds are interrupted and recorded. ``on_ready`` is called when connections
-    are taken. Raises ConfigurationError when the app could not start; its log says why.
+    are taken. Raises what :meth:`App.start` raises, which says what is wrong, before anything else is done; and
+    ConfigurationError when the server could not start for another reason, of which its log tells.
     """
+    try:
+        await app.start()
+    except BaseException:
+        listening.close()
+        raise
     config = uvicorn.Config(
         app,
         lifespan="on",
@@ -116,6 +122,7 @@ async def serve(
         await serving
         raise
     if not server.started:
+        await app.stop()
         raise ConfigurationError("the server could not start")
 
 
