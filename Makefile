@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types generate bench run rows
+.PHONY: help demo test lint types generate bench peers run rows docs
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,14 +32,20 @@ types: $(READY) ## mypy --strict
 generate: $(READY) ## types, tables and schemas from proto/a2a.proto
 	$(PY) -m tools.generate
 
-bench: $(READY) ## ratios to a bare ASGI app on the same server
-	$(PY) -m bench $(ARGS)
+bench: $(READY) ## what it costs, next to a bare ASGI app and a2a-sdk, and how costs grow (5 minutes)
+	$(PY) -m bench --markdown $(ARGS)
+
+peers: $(READY) ## the environments of other implementations; tests and bench make them by themselves
+	$(PY) -m tools.peers
 
 run: $(READY) ## serve an agent: make run AGENT=examples.travel.agent:agent ARGS='--port 9000'
 	$(PY) -m dragoman run $(AGENT) $(ARGS)
 
 rows: $(READY) ## the requirements without a test, without running one
 	@$(PY) -m tests.requirements.rows
+
+docs: $(READY) ## the documentation as a site, into site/
+	$(VENV)/bin/zensical build --clean --strict
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.x")'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,14 +11,15 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 
 class Bare:
-    """Answers every request with ``pieces``: one body, or a stream with one send for each piece."""
+    """Answers every request with ``pieces``: one body, or a stream with one send for each, ``pause`` seconds apart."""
 
-    def __init__(self, pieces: list[bytes], content_type: bytes, *, stream: bool) -> None:
+    def __init__(self, pieces: list[bytes], content_type: bytes, *, stream: bool, pause: float = 0.0) -> None:
         self._pieces = pieces
         self._headers = [(b"content-type", content_type)]
         if not stream:
             self._headers.append((b"content-length", b"%d" % len(pieces[0])))
         self._stream = stream
+        self._pause = pause
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -32,6 +34,8 @@ class Bare:
             return
         for piece in self._pieces:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
+            if self._pause:
+                await asyncio.sleep(self._pause)
         await send({"type": "http.response.body", "body": b""})
 
 

@@ -1,4 +1,9 @@
-"""Runs one app as a server process of its own: ``python -m bench.serving KIND NAME STORE``."""
+"""Runs one app as a server process of its own, and prints its port.
+
+``python -m bench.serving dragoman AGENT STORE``: an agent of ``bench/agents.py``. STORE is what ``open_store`` takes,
+``memory:N`` for a store in memory that has N tasks from the start, or empty for one that has none.
+``python -m bench.serving bare FILE``: the bare app, with the answer in a file.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +17,45 @@ import uvloop
 
 from bench.agents import make_app
 from bench.bare import Bare
+from bench.processes import allow_many_files
+from bench.seeding import seed
+from dragoman import MemoryStore
+from dragoman.ports.store import TaskStore
 
 
-def main() -> None:
-    """Serve until killed; the port is the first line of output."""
-    kind, name, store = sys.argv[1:4]
-    app = _bare(Path(name)) if kind == "bare" else make_app(name, store or None)
-    listening = socket.socket()
+async def serve(kind: str, name: str, store: str = "") -> None:
+    """Serve until killed."""
+    app = _bare(Path(name)) if kind == "bare" else make_app(name, await _store(store))
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
+    listening.listen(2048)
     print(listening.getsockname()[1], flush=True)
-    config = uvicorn.Config(app, log_level="error", access_log=False, ws="none", server_header=False, http="httptools")
-    uvloop.run(uvicorn.Server(config).serve(sockets=[listening]))
+    config = uvicorn.Config(
+        app,
+        log_level="critical",
+        access_log=False,
+        ws="none",
+        server_header=False,
+        http="httptools",
+        timeout_keep_alive=300,  # a connection may wait for the slowest of its period
+    )
+    await uvicorn.Server(config).serve(sockets=[listening])
+
+
+async def _store(setting: str) -> TaskStore | str | None:
+    if not setting.startswith("memory:"):
+        return setting or None
+    store = MemoryStore()
+    await seed(store, 0, int(setting.partition(":")[2]))
+    return store
 
 
 def _bare(file: Path) -> Bare:
     answer = msgspec.json.decode(file.read_bytes())
     pieces = [piece.encode() for piece in answer["pieces"]]
-    return Bare(pieces, answer["type"].encode(), stream=answer["stream"])
+    return Bare(pieces, answer["type"].encode(), stream=answer["stream"], pause=answer["pause"])
 
 
-main()
+if __name__ == "__main__":
+    allow_many_files()
+    uvloop.run(serve(*sys.argv[1:]))

@@ -1,9 +1,10 @@
-"""Makes ``tests/requirements/register.tsv`` out of the requirement register and the table of reports.
+"""Makes ``tests/requirements/register.tsv`` out of the requirement registers and the table of reports.
 
-    python -m tools.register path/to/requirements-v1.md path/to/reports.md
+    python -m tools.register path/to/requirements-v1.md path/to/reports.md path/to/cli.md
 
-Only facts are taken: id, strength, who is bound, section, topic. The sentences of the register stay where
-they are. Rows of the chapter on ambiguities get the strength ``TAKE``, rows of the reports the strength ``CASE``.
+Only facts are taken: id, strength, who is bound, section, topic. The sentences of the registers stay where
+they are. Rows of the chapter on ambiguities get the strength ``TAKE``, rows of the reports the strength ``CASE``, and
+those of the command line ``MUST``, with their tier in the topic.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ TOPIC = re.compile(r"## (\d+)\. (.+)")
 REQUIREMENT = re.compile(r"\| ([A-Z]+-\d+) \| ([A-Z ]+)(†?) \| ([a-z, ]+) \| .* \| ([^|]+) \|")
 AMBIGUITY = re.compile(r"\*\*(AMB-\d+):")
 REPORT = re.compile(r"\| (B\d+) \|.*\| ([^|]+) \|")
+COMMAND_LINE = re.compile(r"\| *\d+ \| `(A2ACLI_[A-Z_]+_\d+)` \| (\d) \| .* \| ([^|]+) \| [^|]+ \|")
 CHAPTER_OF_AMBIGUITIES = "28"
 
 
@@ -53,6 +55,12 @@ def read_reports(text: str) -> Iterator[Row]:
         yield Row(row[1], "CASE", "", "", f"Reports: {row[2].strip()}")
 
 
+def read_command_line(text: str) -> Iterator[Row]:
+    """Rows of the register of the command line."""
+    for row in filter(None, map(COMMAND_LINE.match, text.splitlines())):
+        yield Row(row[1], "MUST", "cli", row[3].strip(), f"Command line, tier {row[2]}")
+
+
 def write_table(rows: list[Row]) -> str:
     """The table as text. Raises ValueError when an id comes twice."""
     ids = [row.id for row in rows]
@@ -62,12 +70,12 @@ def write_table(rows: list[Row]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Read both files, write the table, say what it holds."""
-    if len(arguments) != 2:
+    """Read the files, write the table, say what it holds."""
+    if len(arguments) != 3:
         print(__doc__)
         return 2
-    register, reports = (Path(name).read_text(encoding="utf-8") for name in arguments)
-    rows = [*read_requirements(register), *read_reports(reports)]
+    register, reports, command_line = (Path(name).read_text(encoding="utf-8") for name in arguments)
+    rows = [*read_requirements(register), *read_reports(reports), *read_command_line(command_line)]
     TARGET.write_text(write_table(rows), encoding="utf-8")
     must = sum("MUST" in row.strength for row in rows)
     print(f"{TARGET.name}: {len(rows)} rows, {must} of them MUST or MUST NOT")

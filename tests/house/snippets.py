@@ -7,12 +7,12 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r'^```(\w+)(?: title="([\w.]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"# (\w+\.py)\n")
 
 
 class Block(NamedTuple):
-    """A fenced block. ``file`` is the name in its first line (``# echo.py``), or empty."""
+    """A fenced block. ``file`` is the name in its title or its first line (``# echo.py``), or empty."""
 
     language: str
     text: str
@@ -22,7 +22,7 @@ class Block(NamedTuple):
 def read_blocks(markdown: Path) -> list[Block]:
     """All fenced blocks of a file, in order."""
     found = BLOCK.findall(markdown.read_text(encoding="utf-8"))
-    return [Block(language, text, _file_name(text)) for language, text in found]
+    return [Block(language, text, title or _file_name(text)) for language, title, text in found]
 
 
 def read_commands(markdown: Path) -> list[list[str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-MADE_BY_TOOLS = {"build", "dist", "__pycache__"}
+MADE_BY_TOOLS = {"build", "dist", "site", "__pycache__"}
 BINARY = {".png", ".db", ".db-wal", ".db-shm", ".pyc", ".gz"}
 
 # Folders at the root of a Linux system that may be named anywhere; homes of people are not among them.

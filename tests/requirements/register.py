@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FOLDER = Path(__file__).parent
-BOUND_BY_CODE = frozenset({"server", "client", "sdk", "card"})
+BOUND_BY_CODE = frozenset({"server", "client", "sdk", "card", "cli"})
 DUE_NOW = ""
 
 
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
     @property
     def is_must(self) -> bool:
-        """True for MUST and MUST NOT rows that bind a server, a client, a library or a card."""
+        """True for MUST and MUST NOT rows that bind a server, a client, a library, a card or a command line."""
         return self.strength.startswith("MUST") and not BOUND_BY_CODE.isdisjoint(self.who.split(","))
 
 

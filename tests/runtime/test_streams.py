@@ -21,7 +21,7 @@ from dragoman.model import (
     TaskState,
 )
 from dragoman.ports.operations import CallContext, EventStream
-from dragoman.runtime import live as live_module
+from dragoman.runtime import window as window_module
 from tests.runtime.running import NOTHING, FaultyStore, S, Server, Step, held, reaches, status, until, within
 
 
@@ -163,7 +163,7 @@ async def test_a_cancelled_next_batch_loses_no_event(server: Server) -> None:
 
 @pytest.mark.req("B051")
 async def test_a_cursor_behind_the_window_reads_from_the_store(either: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_module, "WINDOW", 8)
+    monkeypatch.setattr(window_module, "WINDOW", 8)
     client = await either(counting())
     slow = await begin(either, "300")
     first = await within(slow.next_batch())
@@ -183,8 +183,8 @@ async def test_a_cursor_behind_the_window_reads_from_the_store(either: Server, m
 
 @pytest.mark.req("B051")
 async def test_the_window_is_bounded_in_events_and_in_bytes(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_module, "WINDOW", 50)
-    monkeypatch.setattr(live_module, "WINDOW_BYTES", 20_000)
+    monkeypatch.setattr(window_module, "WINDOW", 50)
+    monkeypatch.setattr(window_module, "WINDOW_BYTES", 20_000)
     step = Step()
     sizes: list[tuple[int, int]] = []
     agent = Agent("Large", description="Large events.")
@@ -195,7 +195,7 @@ async def test_the_window_is_bounded_in_events_and_in_bytes(server: Server, monk
         for n in range(300):
             yield "x" * (2_000 if n > 150 else 1)
             await live.drain(0)
-            sizes.append((len(live._window), sum(len(event.json) for event in live._window)))
+            sizes.append((len(live._window._events), sum(len(event.json) for event in live._window._events)))
         await step()
 
     await server(agent)
@@ -400,7 +400,7 @@ async def test_without_the_extension_the_last_event_id_means_nothing(server: Ser
 async def test_a_stream_of_a_task_that_was_purged_under_it_ends_with_an_error(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_module, "WINDOW", 4)
+    monkeypatch.setattr(window_module, "WINDOW", 4)
     client = await server(counting(), unsaved_events=10)
     stream = await begin(server, "100")
     await within(stream.next_batch())
@@ -416,7 +416,7 @@ async def test_a_stream_of_a_task_that_was_purged_under_it_ends_with_an_error(
 async def test_a_failing_read_under_a_stream_ends_it_with_an_error_of_the_protocol(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_module, "WINDOW", 4)
+    monkeypatch.setattr(window_module, "WINDOW", 4)
     store = FaultyStore()
     client = await server(counting(), unsaved_events=10, store=store)
     stream = await begin(server, "100")

@@ -42,27 +42,19 @@ from dragoman.ports.store import Append, NewTask, Record, Scope, StoredTask
 from dragoman.protocol.lifecycle import (
     SETTLED,
     STATES,
-    TERMINAL,
     TaskFold,
     check_event,
     copy_task,
     is_settled,
     state_after_message,
 )
+from dragoman.runtime.waiters import Waiters
+from dragoman.runtime.window import Window
 
 if TYPE_CHECKING:
     from dragoman.runtime.runs import Run
 
 logger = logging.getLogger("dragoman.runtime")
-
-WINDOW = 1024
-"""Events of a watched task that stay in memory for its streams; older ones are read from the store."""
-
-WINDOW_BYTES = 4 * 1024 * 1024
-"""The same as a size in JSON, for tasks with large events. In both cases up to twice as much is kept for a while."""
-
-BATCH_BYTES = 1024 * 1024
-"""What a stream takes out of that at once, if it is more than one event: a reader that stops reading holds on to it."""
 
 UNSAVED_BYTES = 4 * 1024 * 1024
 """Events of one task in JSON that are published and not stored, before its handler waits; or one event, if larger."""
@@ -133,8 +125,6 @@ class LiveTask:
         "_waiters",
         "_watchers",
         "_window",
-        "_window_base",
-        "_window_bytes",
         "answer_waiter",
         "canceling",
         "context_id",
@@ -178,11 +168,9 @@ class LiveTask:
         self._closed: set[str] = set()
         self._holds = 0
         self._since_snapshot = 0
-        self._waiters: list[tuple[int, frozenset[TaskState], asyncio.Future[Task]]] = []
+        self._waiters = Waiters(self.release_if_idle)
         self._watchers: list[Watcher] = []
-        self._window: list[Event] = []
-        self._window_base = 0
-        self._window_bytes = 0
+        self._window = Window()
         self._backlog_waiter: asyncio.Future[None] | None = None
 
     # How it begins.
@@ -222,12 +210,13 @@ class LiveTask:
 
     def _restore(self, stored: StoredTask) -> None:
         task = stored.task
-        self.number = self.staged_number = self._window_base = stored.number
+        self.number = self.staged_number = stored.number
         assert isinstance(task.status.state, TaskState)
         self.state = task.status.state
         self.kept = stored.request
         self._status = task.status
         self._fold = TaskFold(task)
+        self._window.clear(stored.number)
         self.user_messages = [message for message in task.history if message.role is Role.USER]
 
     def take_lease(self, claimed: StoredTask) -> None:
@@ -235,8 +224,7 @@ class LiveTask:
         self.fence = claimed.fence
         if claimed.number != self.number:
             self._restore(claimed)
-            self._clear_window()
-            self._resolve_waiters()
+            self._waiters.resolve(self.task, self.number)
             self.wake_watchers()
 
     # Staging: what the one writer decides.
@@ -373,53 +361,16 @@ class LiveTask:
                 fold.apply(record)
         self.number = records[-1].number
         if self._watchers:
-            self._extend_window(records)
+            self._window.extend(records)
+            self.wake_watchers()
         else:
-            self._window_base = self.number
+            self._window.base = self.number
         if self._waiters:
-            self._resolve_waiters()
-
-    def _extend_window(self, records: list[Record]) -> None:
-        window = self._window
-        for record in records:
-            json = record.event_json
-            self._window_bytes += len(json)
-            window.append(Event(record.event, number=record.number, json=json))
-        if len(window) > 2 * WINDOW or self._window_bytes > 2 * WINDOW_BYTES:
-            self._trim_window()
-        for watcher in self._watchers:
-            watcher.wake()
-
-    def _trim_window(self) -> None:
-        window = self._window
-        dropped = 0
-        while len(window) - dropped > WINDOW or (self._window_bytes > WINDOW_BYTES and dropped < len(window) - 1):
-            self._window_bytes -= len(window[dropped].json)
-            dropped += 1
-        del window[:dropped]
-        self._window_base += dropped
-
-    def _clear_window(self) -> None:
-        self._window.clear()
-        self._window_base, self._window_bytes = self.number, 0
-
-    def _resolve_waiters(self) -> None:
-        task = self.task
-        left = []
-        for waiter in self._waiters:
-            number, states, future = waiter
-            if self.number < number or task.status.state not in states:
-                left.append(waiter)
-            elif not future.done():
-                future.set_result(task if task.status.state in TERMINAL else copy_task(task))
-        self._waiters = left
+            self._waiters.resolve(self.task, self.number)
 
     def abandon(self, error: A2AError) -> None:
         """Nobody will work on the task in this process: tell those who wait for it."""
-        for _, _, future in self._waiters:
-            if not future.done():
-                future.set_exception(error)
-        self._waiters.clear()
+        self._waiters.fail(error)
         self.wake_watchers()
 
     def _lose(self, outcome: StoreError) -> None:
@@ -429,12 +380,8 @@ class LiveTask:
         else:
             self.failure = InternalError("The task could not be stored")
         self._staged.clear()
-        for _, _, future in self._waiters:
-            if not future.done():
-                future.set_exception(self.failure)
-        self._waiters.clear()
-        for watcher in self._watchers:
-            watcher.wake()
+        self._waiters.fail(self.failure)
+        self.wake_watchers()
         self._host.lost(self, outcome)
 
     # What others see.
@@ -477,15 +424,8 @@ class LiveTask:
         elif self.number >= number and self.task.status.state in states:
             future.set_result(copy_task(self.task))
         else:
-            self._waiters.append((number, states, future))
-            future.add_done_callback(self._drop_if_cancelled)
+            self._waiters.add(future, number, states)
         return future
-
-    def _drop_if_cancelled(self, future: asyncio.Future[Task]) -> None:
-        """A caller left."""
-        if future.cancelled():
-            self._waiters = [waiter for waiter in self._waiters if waiter[2] is not future]
-            self.release_if_idle()
 
     @property
     def backlog(self) -> int:
@@ -520,21 +460,12 @@ class LiveTask:
         if watcher in self._watchers:
             self._watchers.remove(watcher)
         if not self._watchers:
-            self._clear_window()
+            self._window.clear(self.number)
         self.release_if_idle()
 
     def events_after(self, position: int) -> list[Event] | None:
         """The next published events above ``position``; None when these are in the store only."""
-        start = position - self._window_base
-        if start < 0:
-            return None
-        return self._window[start:] if self._window_bytes <= BATCH_BYTES else self._window_part(start)
-
-    def _window_part(self, start: int) -> list[Event]:
-        end, size = start, 0
-        while end < len(self._window) and (size := size + len(self._window[end].json)) <= BATCH_BYTES:
-            end += 1
-        return self._window[start : max(end, start + 1)]
+        return self._window.after(position)
 
     def wake_watchers(self) -> None:
         """Let every stream look again, e.g. because the runtime is stopping."""

@@ -1,0 +1,1 @@
+"""How costs grow: each as a curve, not a time."""
