@@ -17,7 +17,7 @@ from dragoman.errors import (
     OutboundUrlError,
     RequestTimeoutError,
 )
-from dragoman.http.client import HttpClient, _tls
+from dragoman.http.client import HttpClient, default_tls
 from tests.http.peer import BOUND, Peer, free_url, peer, plain, raw, reset, silence, stream
 
 
@@ -254,4 +254,4 @@ async def test_an_unknown_name_is_a_connect_error_when_names_are_resolved_here()
 
 
 def test_tls_below_1_2_is_off() -> None:
-    assert _tls().minimum_version >= ssl.TLSVersion.TLSv1_2
+    assert default_tls().minimum_version >= ssl.TLSVersion.TLSv1_2

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
-from typing import Annotated
+import traceback
+from collections.abc import Sequence
 
-import typer
+import click
 
 from dragoman.cli.loading import load
+from dragoman.cli.options import Leaf, Run, option
 from dragoman.cli.reloading import restart_on_change
-from dragoman.errors import ConfigurationError
+from dragoman.errors import DragomanError
 from dragoman.model import AgentCard
 from dragoman.runtime import Limits
 from dragoman.server import App
@@ -19,57 +22,52 @@ from dragoman.server.serving import base_url, listen, run_app
 LEVELS = ("debug", "info", "warning", "error")
 
 
-def run(
-    target: Annotated[str, typer.Argument(metavar="MODULE:AGENT", help="Where the agent is, e.g. echo:agent.")],
-    host: Annotated[str, typer.Option(help="Address to listen on.", envvar="DRAGOMAN_HOST")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.", envvar="DRAGOMAN_PORT")] = 8000,
-    store: Annotated[
-        str, typer.Option(help="Where tasks live: memory, or the file or URL of SQLite.", envvar="DRAGOMAN_STORE")
-    ] = "memory",
-    public_url: Annotated[
-        str | None,
-        typer.Option(help="The address that clients use, if it is another.", envvar="DRAGOMAN_PUBLIC_URL"),
-    ] = None,
-    grace: Annotated[float, typer.Option(help="Seconds that running work has at shutdown.", min=0)] = 10.0,
-    lease: Annotated[
-        float, typer.Option(help="Seconds after which the work of a lost process is taken over.", min=0.1)
-    ] = 10.0,
-    cors: Annotated[list[str] | None, typer.Option(help="Origin whose pages may call; repeatable.")] = None,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
-    reload: Annotated[
-        bool, typer.Option(help="For development: restart when a file changes; A2A-Version may be missing.")
-    ] = False,
-) -> None:
-    """Serve an agent over JSON-RPC and HTTP+JSON until Ctrl-C or SIGTERM."""
-    if log_level not in LEVELS:
-        raise ConfigurationError(f"--log-level must be one of {', '.join(LEVELS)}")
+def _run(
+    run: Run,
+    target: str,
+    host: str,
+    port: int,
+    store: str,
+    public_url: str | None,
+    grace: float,
+    lease: float,
+    cors: Sequence[str],
+    log_level: str,
+    reload: bool,
+) -> int:
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if reload and restart_on_change():
-        return
-    agent = load(target)
+        return 0
+    try:
+        agent = load(target)
+    except DragomanError:
+        raise
+    except Exception:
+        # A fault in the author's own code: the author has to see where.
+        traceback.print_exc()
+        return 1
     listening = listen(host, port)
     address = public_url or base_url(listening)
     if isinstance(agent, App):
         app = agent
     else:
         limits = Limits(shutdown_grace=grace, lease=lease)
-        app = App(agent, store=store, public_url=address, cors=cors or (), limits=limits, infer_version=reload)
+        app = App(agent, store=store, public_url=address, cors=cors, limits=limits, infer_version=reload)
     _serve(app, listening, address, None if isinstance(agent, App) else store)
+    return 0
 
 
 def _serve(app: App, listening: socket.socket, address: str, store: str | None) -> None:
-    warning = _exposure(listening, address)
+    warning = exposure(listening, address)
 
     def announce() -> None:
         _announce(app.card(app.public_url or address), store, warning)
 
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         run_app(app, listening, on_ready=announce)
-    except KeyboardInterrupt:
-        raise typer.Exit(0) from None
 
 
-def _exposure(listening: socket.socket, address: str) -> str:
+def exposure(listening: socket.socket, address: str) -> str:
     """What to tell someone who listens on every interface without saying by which address clients come."""
     host = listening.getsockname()[0]
     if host in ("0.0.0.0", "::") and address == base_url(listening):
@@ -93,3 +91,70 @@ def _announce(card: AgentCard, store: str | None, warning: str) -> None:
 def _without_password(store: str) -> str:
     scheme, separator, rest = store.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}" if separator else store
+
+
+LISTENING = (
+    option("--host", metavar="HOST", help="Address to listen on.", envvar="DRAGOMAN_HOST", default="127.0.0.1"),
+    option(
+        "--store",
+        metavar="PLACE",
+        help="Where tasks live: memory, or the file or URL of SQLite.",
+        envvar="DRAGOMAN_STORE",
+        default="memory",
+    ),
+    option(
+        "--public-url",
+        metavar="URL",
+        help="The address that clients use, if it is another.",
+        envvar="DRAGOMAN_PUBLIC_URL",
+    ),
+    option(
+        "--grace",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0),
+        default=10.0,
+        help="Seconds that running work has at shutdown.",
+    ),
+)
+"""Options of everything that serves."""
+
+RUN = Leaf(
+    "run",
+    _run,
+    "Serve an agent over JSON-RPC and HTTP+JSON until Ctrl-C or SIGTERM. MODULE:AGENT says where it is, "
+    "e.g. echo:agent.",
+    [
+        click.Argument(["target"], metavar="MODULE:AGENT"),
+        *LISTENING,
+        option(
+            "--port",
+            metavar="PORT",
+            type=int,
+            help="Port to listen on; 0: any free one.",
+            envvar="DRAGOMAN_PORT",
+            default=8000,
+        ),
+        option(
+            "--lease",
+            metavar="SECONDS",
+            type=click.FloatRange(min=0.1),
+            default=10.0,
+            help="Seconds after which the work of a lost process is taken over.",
+        ),
+        option("--cors", metavar="ORIGIN", multiple=True, help="Origin whose pages may call; repeatable."),
+        option(
+            "--log-level",
+            metavar="LEVEL",
+            type=click.Choice(LEVELS),
+            default="warning",
+            help="debug, info, warning or error.",
+        ),
+        option(
+            "--reload",
+            is_flag=True,
+            help="For development: restart when a file changes; A2A-Version may be missing.",
+        ),
+    ],
+    calls_agents=False,
+    examples=("dragoman run echo:agent --store tasks.db",),
+)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
 import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
@@ -258,7 +259,8 @@ def _words(error: BaseException) -> str:
         if isinstance(found, ssl.SSLError):
             return f"TLS failed: {getattr(found, 'verify_message', '') or found.reason or 'handshake'}"
         if isinstance(found, OSError) and found.strerror:
-            return found.strerror
+            # asyncio puts addresses of its own making into strerror; only numbers below zero are not the system's.
+            return os.strerror(found.errno) if found.errno and found.errno > 0 else found.strerror
         found = found.__cause__ or found.__context__
     return str(error) or type(error).__name__
 

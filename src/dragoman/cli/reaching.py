@@ -1,0 +1,215 @@
+"""Reaching an agent: its card, the interface to use, the credential that goes with it, the connection.
+
+Spec: A2ACLI_AUTH_001, A2ACLI_AUTH_003, A2ACLI_TX_001 to A2ACLI_TX_003; sections 12 and 13 of the register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec.structs import replace
+
+from dragoman.cli.credentials import Attachment, attach, attach_plainly
+from dragoman.cli.failures import NoTransportError, UsageError
+from dragoman.cli.interfaces import Choice, choose_interface
+from dragoman.cli.redact import is_plain_parameter
+from dragoman.cli.references import read_reference
+from dragoman.cli.resume import words_of
+from dragoman.cli.session import Session
+from dragoman.cli.watching import Watch
+from dragoman.cli.wire import Dump
+from dragoman.client import Client, Connection, Poll, Reconnect, connect
+from dragoman.client.card_cache import FetchedCard
+from dragoman.client.cards import BINDINGS, check_interface
+from dragoman.errors import ExtensionSupportRequiredError, VersionNotSupportedError
+from dragoman.http.client import HttpClient, HttpxClient
+from dragoman.http.guard import is_loopback_host, parse_target, shown
+from dragoman.http.tap import make_client
+from dragoman.model import AgentCard, AgentInterface
+from dragoman.ports.operations import Operations
+from dragoman.protocol.extensions import RESUMABLE_STREAMS
+from dragoman.protocol.versions import SUPPORTED, parse_version
+
+# Cuts are mended quickly or not at all: then the wait goes on by polling.
+_RECONNECT = Reconnect(attempts=4, first=0.2, longest=5.0)
+
+
+class Agent(msgspec.Struct):
+    """An agent that was reached. ``choice`` is None for an endpoint without a card, ``ignored``: try what it lacks."""
+
+    client: Client
+    choice: Choice | None
+    ignored: bool = False
+
+    @property
+    def interface(self) -> AgentInterface:
+        """The interface in use."""
+        return self.client.interface
+
+    @property
+    def streams(self) -> bool:
+        """Whether the agent streams, as far as is known."""
+        return self.choice is None or self.ignored or self.client.card.capabilities.streaming is True
+
+
+@asynccontextmanager
+async def reach(session: Session, given: str | None = None) -> AsyncIterator[Agent]:
+    """Read the card, choose the interface, attach credentials, connect."""
+    reference = session.reference(given)
+    session.words = words_of(session.configuration, reference)
+    async with _client(session) as client:
+        fetched = await _fetch(session, reference, client) if reference else None
+        connection, choice = _by_card(session, fetched, client) if fetched else _by_endpoint(session, client)
+        async with connection as connected:
+            agent = Agent(connected, choice, session["ignore_capabilities"])
+            _tell_of_interface(session, agent)
+            yield agent
+
+
+async def read_card(session: Session, given: str | None = None) -> FetchedCard:
+    """Only read the card; once in a run. Raises UsageError for an endpoint, which has none."""
+    reference = session.reference(given)
+    if not reference:
+        raise UsageError("an endpoint has no card: name the agent with --agent-card")
+    session.words = words_of(session.configuration, reference)
+    async with _client(session) as client:
+        return await _fetch(session, reference, client)
+
+
+def _client(session: Session) -> HttpxClient:
+    dump = Dump(session.screen, session.redactor, session.started) if session.notes.debugging else None
+    return make_client(insecure=session["insecure"], ca_file=session["ca_cert"] or "", tap=dump)
+
+
+async def _fetch(session: Session, reference: str, client: HttpxClient) -> FetchedCard:
+    """Read the card of a reference, with nothing but what ``--card-header`` says."""
+    session.card_reference = reference
+    if session.fetched is None:
+        _warn_of_insecurity(session)
+        http = HttpClient(client, connect_timeout=session["connect_timeout"])
+        session.fetched = await read_reference(reference, http, dict(session["card_header"]))
+    return session.fetched
+
+
+def _by_card(session: Session, fetched: FetchedCard, client: HttpxClient) -> tuple[Connection, Choice]:
+    choice = choose_interface(fetched.card, session["transport"], session["a2a_version"] or "")
+    if not choice.preferred:
+        wanted = ", ".join(session["transport"])
+        session.notes.note(f"the agent does not offer {wanted}; {choice.interface.protocol_binding} is used")
+    _attach(session, attach(fetched.card, session.credentials()), choice.interface.url, fetched.url)
+    extensions = _extensions(session, fetched.card)
+    return _connect(session, fetched.card, choice.interface, client, extensions), choice
+
+
+def _by_endpoint(session: Session, client: HttpxClient) -> tuple[Connection, None]:
+    interface = _endpoint(session)
+    _warn_of_insecurity(session)
+    _attach(session, attach_plainly(session.credentials()), interface.url, "")
+    return _connect(session, None, interface, client, session["extension"]), None
+
+
+def _endpoint(session: Session) -> AgentInterface:
+    transports = session["transport"]
+    if len(transports) != 1:
+        raise UsageError("--endpoint needs exactly one --transport")
+    if transports[0] not in BINDINGS:
+        raise NoTransportError(f"{transports[0]} is not spoken here; {', '.join(BINDINGS)} are")
+    version = session["a2a_version"] or SUPPORTED[0]
+    if parse_version(version) not in [parse_version(known) for known in SUPPORTED]:
+        raise VersionNotSupportedError(f"version {version} is not spoken here; {', '.join(SUPPORTED)} is")
+    url, tenant = session["endpoint"], session["tenant"] or ""
+    interface = AgentInterface(url=url, protocol_binding=transports[0], protocol_version=version, tenant=tenant)
+    check_interface(interface)
+    return interface
+
+
+def _connect(
+    session: Session, card: AgentCard | None, interface: AgentInterface, client: HttpxClient, extensions: Sequence[str]
+) -> Connection:
+    target = replace(interface, url=_with_query(interface.url, session.attached.query))
+    headers = dict(session["svc_param"]) | session.attached.headers
+    if session.attached.cookies:
+        headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in session.attached.cookies.items())
+    interval = session["poll_interval"]
+    return connect(
+        card or target,
+        interface=target,
+        headers=headers,
+        extensions=extensions,
+        timeout=session["request_timeout"],
+        idle_timeout=None,
+        interceptors=[lambda operations: _watch(session, operations)],
+        connect_timeout=session["connect_timeout"],
+        http=client,
+        reconnect=_RECONNECT,
+        poll=Poll(first=interval, longest=interval),
+        check_capabilities=not session["ignore_capabilities"],
+    )
+
+
+def _watch(session: Session, operations: Operations) -> Operations:
+    session.watch = Watch(operations, session.notes)
+    return session.watch
+
+
+def _attach(session: Session, attachment: Attachment, interface_url: str, card_url: str) -> None:
+    session.attached = attachment
+    session.redactor.learn(attachment.query.values(), attachment.headers)
+    for warning in attachment.warnings:
+        session.notes.warn(warning)
+    if not attachment.any:
+        return
+    target = parse_target(interface_url)
+    if card_url and not _same_origin(interface_url, card_url):
+        session.notes.warn(f"the credential goes to {shown(interface_url)}, the card is from {shown(card_url)}")
+    if target.scheme == "http" and not is_loopback_host(target.host):
+        session.notes.warn(f"the credential goes to {shown(interface_url)} without encryption")
+
+
+def _extensions(session: Session, card: AgentCard) -> list[str]:
+    """The extensions to ask for. Raises ExtensionSupportRequiredError for a required one that is not known."""
+    named = list(session["extension"])
+    for extension in card.capabilities.extensions:
+        if extension.required and extension.uri not in named:
+            if extension.uri != RESUMABLE_STREAMS:
+                raise ExtensionSupportRequiredError(
+                    f"the agent requires the extension {extension.uri}; --extension {extension.uri} declares it",
+                    metadata={"extension": extension.uri},
+                )
+            named.append(extension.uri)
+    return named
+
+
+def _warn_of_insecurity(session: Session) -> None:
+    if not session["insecure"]:
+        return
+    risk = "; a credential is sent, and whoever is on the way can read it" if session.credentials().any else ""
+    session.notes.warn(f"certificates are not verified (--insecure){risk}")
+
+
+def _tell_of_interface(session: Session, agent: Agent) -> None:
+    for entry, why in agent.choice.skipped if agent.choice else ():
+        session.notes.debug(f"* not used: {entry.protocol_binding} {entry.protocol_version} {shown(entry.url)}: {why}")
+    used = agent.interface
+    session.notes.debug(f"* interface: {used.protocol_binding} {used.protocol_version} {shown(used.url)}")
+    if session.verbose:
+        where = f"{used.protocol_binding} {used.protocol_version} {shown(used.url)}"
+        session.notes.say("Selected interface", where)
+        for name, value in session["svc_param"]:
+            session.notes.say("Service parameter", f"{name}: {value if is_plain_parameter(name) else '<redacted>'}")
+
+
+def _with_query(url: str, query: dict[str, str]) -> str:
+    if not query:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(query)}"
+
+
+def _same_origin(one: str, other: str) -> bool:
+    a, b = parse_target(one), parse_target(other)
+    if is_loopback_host(a.host) and is_loopback_host(b.host):
+        return (a.scheme, a.port) == (b.scheme, b.port)
+    return a.origin == b.origin
