@@ -98,11 +98,11 @@ def load(given: Mapping[str, Any], environment: Mapping[str, str], folder: Path)
     notes: list[str] = []
     named = given.get("config") or environment.get("A2ACLI_CONFIG")
     local = Path(named).expanduser() if named else _find_upward(folder)
-    if named and local is not None and not local.is_file():
+    if named and local is not None and not _is_file(local):
         raise UsageError(f"there is no file {named} to read settings from")
     found = []
     for path, level in ((local, "local"), (global_path(environment), "global")):
-        if path is not None and (level == "local" or path.is_file()):
+        if path is not None and (level == "local" or _is_file(path)):
             entries = _entries(path, level, notes)
             found.append(SettingsFile(path, level, entries))
     return Configuration(given, environment, found, notes)
@@ -123,9 +123,17 @@ def config_folder(environment: Mapping[str, str]) -> Path:
 
 def _find_upward(folder: Path) -> Path | None:
     for place in (folder, *folder.parents):
-        if (place / LOCAL_NAME).is_file():
+        if _is_file(place / LOCAL_NAME):
             return place / LOCAL_NAME
     return None
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file; one behind a folder that this user may not look into is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _entries(path: Path, level: str, notes: list[str]) -> Mapping[str, str]:

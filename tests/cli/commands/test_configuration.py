@@ -226,3 +226,10 @@ def test_certificates_that_cannot_be_used_are_named(dragoman: Dragoman) -> None:
 
     assert done.status == 2
     assert "missing.pem" in done.err
+
+
+def test_a_folder_for_settings_that_cannot_be_looked_into_is_one_without_settings(dragoman: Dragoman) -> None:
+    """Such as the home of somebody else; a name that is too long fails alike, for root too."""
+    done = dragoman.inside("config", "show", env={"XDG_CONFIG_HOME": "/" + "x" * 300})
+
+    assert done.status == 0, done.err
