@@ -12,8 +12,8 @@ from dragoman.model import SEND_STREAMING_MESSAGE
 from dragoman.ports.operations import CallContext
 from dragoman.ports.store import Record
 from dragoman.runtime.live import UNSAVED_BYTES
-from dragoman.runtime.window import BATCH_BYTES
 from dragoman.runtime.streams import FIRST_PAGE, PAGE
+from dragoman.runtime.window import BATCH_BYTES
 from tests.faults.agents import MB
 from tests.faults.onlookers import read, request, turns
 from tests.runtime.running import FaultyStore, S, Server, reaches, until, within

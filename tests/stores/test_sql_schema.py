@@ -141,7 +141,8 @@ FILL = """
 WITH RECURSIVE counter(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counter WHERE n < :count)
 INSERT INTO dragoman_tasks (id, tenant, owner, context_id, agent, wire_version, request, number, state, timestamp_ms,
     finished_ms, status, fence)
-SELECT printf('filler-%08d', n), '', '', printf('context-%08d', n), '', '1.0', '', 1, 3, :start + n, :start + n, :status, 1
+SELECT printf('filler-%08d', n), '', '', printf('context-%08d', n), '', '1.0', '', 1, 3, :start + n, :start + n,
+    :status, 1
 FROM counter
 """
 
