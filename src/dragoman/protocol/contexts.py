@@ -1,7 +1,7 @@
 """Context ids that a server can recognize as its own without remembering them.
 
-Where a server takes only contexts that it made itself, an id carries a seal over the caller's scope: an id that was given
-to one caller is unknown when another one names it. Spec: CTX-01, CTX-03, CTX-04, AMB-45.
+Where a server takes only contexts that it made itself, an id carries a seal over the caller's scope: an id that was
+given to one caller is unknown when another one names it. Spec: CTX-01, CTX-03, CTX-04, AMB-45.
 """
 
 from __future__ import annotations
