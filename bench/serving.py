@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import sys
 from pathlib import Path
@@ -39,6 +40,7 @@ async def serve(kind: str, name: str, store: str = "") -> None:
         http="httptools",
         timeout_keep_alive=300,  # a connection may wait for the slowest of its period
     )
+    gc.freeze()  # as run_app does; the bare app and the peer get it too
     await uvicorn.Server(config).serve(sockets=[listening])
 
 

@@ -8,6 +8,7 @@ from the start, or empty for one that has none.
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import sys
 
@@ -161,6 +162,7 @@ async def serve(name: str, file: str) -> None:
         http="httptools",
         timeout_keep_alive=300,  # a connection may wait for the slowest of its period
     )
+    gc.freeze()
     await uvicorn.Server(config).serve(sockets=[listening])
 
 
