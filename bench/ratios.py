@@ -189,9 +189,9 @@ def cells(row: Row) -> list[str]:
         case.title,
         row.binding if case.kind != "card" else "",
         str(row.sends),
-        f"{row.ratio:.2f}{_mark(row.ratio, case.goal)}",
+        f"{row.ratio:.2f}{mark(row.ratio, case.goal)}",
         f"{case.goal:g}",
-        "-" if row.sdk_ratio is None else f"{row.sdk_ratio:.1f}{_mark(row.sdk_ratio, case.sdk_goal)}",
+        "-" if row.sdk_ratio is None else f"{row.sdk_ratio:.1f}{mark(row.sdk_ratio, case.sdk_goal)}",
         f"{case.sdk_goal:g}",
         *(f"{one.cpu:,.0f}" if one else "-" for one in (row.ours, row.bare, sdk)),
         *(f"{one.rate:,.0f}" if one else "-" for one in (row.ours, row.bare, sdk)),
@@ -200,5 +200,6 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def _mark(found: float, goal: float) -> str:
+def mark(found: float, goal: float) -> str:
+    """How a ratio that is below its goal is marked."""
     return "" if found >= goal else "!" if found >= goal * 2 / 3 else "!!"

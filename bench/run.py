@@ -15,7 +15,7 @@ import datetime
 import importlib.metadata
 import platform
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 
 import uvloop
@@ -27,8 +27,9 @@ from bench.growth.importing import measure_imports
 from bench.growth.listing import measure_listing
 from bench.growth.reading import measure_reading
 from bench.growth.subscribers import measure_subscribers
+from bench.grpc_ratios import GRPC_CASES, grpc_cells, run_grpc_case
 from bench.processes import allow_many_files, sdk_python
-from bench.ratios import HEADINGS, Row, cells, run_case, wanted
+from bench.ratios import HEADINGS, cells, run_case, wanted
 from bench.tables import as_markdown, as_text
 
 WIDTHS = (29, 9, 5, 8, 5, 9, 4, 7, 7, 9, 9, 8, 7, 5, 6)
@@ -50,13 +51,20 @@ def curves(sizes: Sizes, folder: Path, sdk: Path | None) -> dict[str, Callable[[
     }
 
 
-async def measure_ratios(only: str, seconds: float, folder: Path, sdk: Path | None) -> list[Row]:
+async def measure_ratios(only: str, seconds: float, folder: Path, sdk: Path | None) -> list[list[str]]:
     """Measure the rows, and print each when it is there."""
     print("\n".join(as_text(HEADINGS, [], widths=WIDTHS, left=2)), flush=True)
-    rows = []
+    rows: list[list[str]] = []
+
+    def keep(row: list[str]) -> None:
+        rows.append(row)
+        print(as_text(HEADINGS, [row], widths=WIDTHS, left=2)[1], flush=True)
+
     for case, binding in wanted(only):
-        rows.append(await run_case(case, binding, seconds, folder, sdk))
-        print(as_text(HEADINGS, [cells(rows[-1])], widths=WIDTHS, left=2)[1], flush=True)
+        keep(cells(await run_case(case, binding, seconds, folder, sdk)))
+    for grpc_case in GRPC_CASES:
+        if only in grpc_case.title:
+            keep(grpc_cells(await run_grpc_case(grpc_case, seconds, folder)))
     return rows
 
 
@@ -71,13 +79,13 @@ async def measure_growth(only: str, folder: Path, sdk: Path | None) -> list[Curv
     return found
 
 
-def report(rows: Iterable[Row], found: Iterable[Curve]) -> list[str]:
+def report(rows: Sequence[list[str]], found: Iterable[Curve]) -> list[str]:
     """All of it in Markdown, with the date."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("uvicorn", "uvloop", "httptools"))
     today = datetime.datetime.now(datetime.UTC).date()
     lines = ["", f"Measured on {today}: Python {platform.python_version()}, {versions}, {platform.machine()}.", ""]
-    if measured := [cells(row) for row in rows]:
-        lines += [*as_markdown(HEADINGS, measured), ""]
+    if rows:
+        lines += [*as_markdown(HEADINGS, rows), ""]
     for curve in found:
         lines += [f"{curve.title} ({curve.goal}):", "", *as_markdown(curve.headings, curve.rows), ""]
     return lines
@@ -93,7 +101,7 @@ def main() -> None:
     given = options.parse_args()
     allow_many_files()
     sdk = sdk_python()
-    rows: list[Row] = []
+    rows: list[list[str]] = []
     found: list[Curve] = []
     with tempfile.TemporaryDirectory() as name:
         if given.what in ("all", "ratios"):

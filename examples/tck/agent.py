@@ -1,6 +1,6 @@
 """The agent that the A2A project's conformance suite (TCK) talks to.
 
-    python -m examples.tck.agent --host 127.0.0.1 --port 9999
+    python -m examples.tck.agent --host 127.0.0.1 --port 9999 --grpc-port 10000
 
 The suite chooses the behaviour by how the id of a message starts, its successor by how the text starts. It uses the
 lower interface, which yields protocol events: one run for each message, whether it starts a task or goes on with one.
@@ -18,6 +18,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 
 from dragoman import Agent, App, Context
+from dragoman.errors import ConfigurationError
 from dragoman.model import (
     AgentExtension,
     AgentProvider,
@@ -31,6 +32,7 @@ from dragoman.model import (
     TaskStatus,
     TaskStatusUpdateEvent,
 )
+from dragoman.server import GrpcServerSettings
 from dragoman.server.serving import base_url, listen, run_app
 
 Event = Message | TaskStatusUpdateEvent | TaskArtifactUpdateEvent
@@ -163,16 +165,21 @@ def main() -> None:
     options = argparse.ArgumentParser(description="The agent for the A2A conformance suite")
     options.add_argument("--host", default="127.0.0.1")
     options.add_argument("--port", type=int, default=9999)
+    options.add_argument("--grpc-port", type=int, help="serve gRPC, too, without TLS; 0: any free port")
     options.add_argument("--store", help="where tasks live; default in memory")
     options.add_argument("--no-streaming", action="store_true", help="a card without streaming")
     options.add_argument("--required-extension", action="store_true", help="a card that requires an extension")
     given = options.parse_args()
     agent = make_agent(streaming=not given.no_streaming, required_extension=given.required_extension)
-    listening = listen(given.host, given.port)
+    grpc = None if given.grpc_port is None else GrpcServerSettings(port=given.grpc_port)
+    try:
+        listening = listen(given.host, given.port)
+    except ConfigurationError as error:
+        options.error(str(error))
     address = base_url(listening)
     print(f"{address}/.well-known/agent-card.json", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
-        run_app(App(agent, store=given.store, public_url=address), listening)
+        run_app(App(agent, store=given.store, public_url=address), listening, grpc=grpc)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 What users need is here; types of the protocol are in :mod:`dragoman.model`, errors in :mod:`dragoman.errors`.
 """
 
+from dragoman.bindings.websocket import WebSocketBinding
 from dragoman.client import CardCache, Client, Conversation, Poll, Reconnect, Result, connect, fetch_card
 from dragoman.errors import A2AError, ClientError, DragomanError
 from dragoman.model import (
@@ -20,6 +21,7 @@ from dragoman.model import (
 )
 from dragoman.ports.operations import Caller
 from dragoman.protocol.extensions import RESUMABLE_STREAMS
+from dragoman.proxy import ProxyApp, proxy_app
 from dragoman.runtime import Limits
 from dragoman.server import Agent, Answer, App, Context, Fail, Reject, Reply, app
 from dragoman.stores import MemoryStore, open_store
@@ -48,6 +50,7 @@ __all__ = [
     "Message",
     "Part",
     "Poll",
+    "ProxyApp",
     "Reconnect",
     "Reject",
     "Reply",
@@ -58,8 +61,10 @@ __all__ = [
     "TaskState",
     "TaskStatus",
     "TaskStatusUpdateEvent",
+    "WebSocketBinding",
     "app",
     "connect",
     "fetch_card",
     "open_store",
+    "proxy_app",
 ]

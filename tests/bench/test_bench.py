@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from bench.growth.curve import SMALL
+from bench.grpc_ratios import GRPC_CASES, GrpcCase, grpc_cells, run_grpc_case
 from bench.load import Load, WrongAnswer, once
 from bench.processes import Measured, command_for, measure, serving, wait_until_up
-from bench.ratios import BINDINGS, CASES, Case, Row, cells, run_case
+from bench.ratios import BINDINGS, CASES, HEADINGS, Case, Row, cells, run_case
 from bench.requests import body_of, request_for, sends_of
 from bench.run import curves, report
 from bench.tables import as_markdown, as_text
@@ -35,6 +36,16 @@ async def test_each_case_is_measured_on_all_three_servers(
 
     assert all(one is not None and one.rate > 0 for one in (row.ours, row.bare, row.sdk))
     assert row.ours.memory > 1
+
+
+@pytest.mark.parametrize("case", GRPC_CASES, ids=[case.title for case in GRPC_CASES])
+async def test_each_grpc_case_is_measured_on_both_servers(case: GrpcCase, tmp_path: Path) -> None:
+    row = await run_grpc_case(case, SECONDS, tmp_path)
+
+    assert row.ours.rate > 0
+    assert row.bare.rate > 0
+    assert (row.messages > 100) == case.streams
+    assert len(grpc_cells(row)) == len(HEADINGS)
 
 
 @pytest.mark.parametrize("title", ["100 chunks one by one, memory", "100 chunks at once, memory"])

@@ -37,7 +37,7 @@ def test_what_was_not_measured_or_failed_is_no_pass() -> None:
 def test_what_has_no_test_says_what_it_comes_with() -> None:
     rows = report.build({}, DATE)["requirements"]
 
-    assert rows["A2ACLI_TX_005"]["note"] == "comes with gRPC"
+    assert rows["A2ACLI_CHAT_001"]["note"] == "comes with chat"
     waiting = {id for id, row in report.identifiers().items() if register.comes_with(row)}
     assert all(row["tier"] > 1 for id, row in rows.items() if id in waiting)
 

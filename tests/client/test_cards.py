@@ -104,7 +104,7 @@ def test_the_first_interface_that_is_spoken_comes_first_whatever_the_order_of_bi
         ("JSONRPC", "1.0", "http://a/rpc"),
     )
 
-    assert [i.url for i in select_interfaces(found)] == ["http://a/rest", "http://a/rpc"]
+    assert [i.url for i in select_interfaces(found)] == ["host:50051", "http://a/rest", "http://a/rpc"]
     assert [i.url for i in select_interfaces(found, ["JSONRPC"])] == ["http://a/rpc"]
 
 
@@ -120,10 +120,11 @@ def test_versions_are_compared_by_major_and_minor(version: str, spoken: int) -> 
 
 @pytest.mark.req("B145", "VER-11")
 def test_a_card_without_a_spoken_interface_says_what_it_offers_and_what_is_spoken() -> None:
-    found = with_interfaces(("GRPC", "1.0", "h:1"), ("JSONRPC", "0.3", "http://a/"))
+    found = with_interfaces(("PIGEON", "1.0", "h:1"), ("JSONRPC", "0.3", "http://a/"))
 
     with pytest.raises(
-        CardError, match=r"offers GRPC 1\.0, JSONRPC 0\.3; this client speaks JSONRPC 1\.0, HTTP\+JSON 1\.0"
+        CardError,
+        match=r"offers PIGEON 1\.0, JSONRPC 0\.3; this client speaks JSONRPC 1\.0, HTTP\+JSON 1\.0, GRPC 1\.0",
     ):
         select_interfaces(found)
 

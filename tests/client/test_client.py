@@ -280,7 +280,7 @@ async def test_an_interface_alone_is_enough_and_then_everything_is_tried(server:
         assert [type(event) async for event in client.stream("hi")] == [Task]
 
 
-@pytest.mark.parametrize("bindings", [["GRPC"], [], ["JSONRPC", "REST"]])
+@pytest.mark.parametrize("bindings", [["PIGEON"], [], ["JSONRPC", "REST"]])
 def test_a_binding_that_is_not_known_is_a_configuration_error(bindings: list[str]) -> None:
     with pytest.raises(ConfigurationError, match=r"allowed are JSONRPC, HTTP\+JSON"):
         connect("http://a/", bindings=bindings)

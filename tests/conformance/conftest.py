@@ -12,11 +12,28 @@ import pytest
 
 import dragoman
 from dragoman import Agent, App, Client, Limits
+from dragoman.bindings.websocket import WebSocketBinding
 from tests.conformance.quick_server import quick_serving
 from tests.conformance.raw import RawCalls
 
-BINDINGS = ("in process", "JSONRPC", "HTTP+JSON")
+BINDINGS = ("in process", "JSONRPC", "HTTP+JSON", "GRPC", "WebSocket")
+JSON_BINDINGS = ("JSONRPC", "HTTP+JSON")
 STORES = ("memory", "sqlite")
+NOT_TOGETHER = {("WebSocket", "sqlite")}
+"""What is not run: the store is behind all bindings alike, and a custom one is shown on the first."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not run together."""
+    dropped = [item for item in items if _pair(item) in NOT_TOGETHER]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if _pair(item) not in NOT_TOGETHER]
+
+
+def _pair(item: pytest.Item) -> tuple[str, str]:
+    given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return str(given.get("binding", "")), str(given.get("store", ""))
 
 
 @pytest.fixture(params=BINDINGS)
@@ -48,6 +65,8 @@ async def connect(binding: str, store: str) -> AsyncIterator[Connect]:
             agent: Agent | App, *, client_settings: dict[str, Any] | None = None, **settings: Any
         ) -> Client:
             settings.setdefault("limits", Limits(shutdown_grace=0.2, lease=2, cancel_wait=2))
+            if binding == "WebSocket":
+                settings.setdefault("bindings", [WebSocketBinding()])
             app = agent if isinstance(agent, App) else App(agent, store=store, **settings)
             given = client_settings or {}
             if binding == "in process":
@@ -57,8 +76,9 @@ async def connect(binding: str, store: str) -> AsyncIterator[Connect]:
                 client = await stack.enter_async_context(dragoman.connect(app, **given))
             else:
                 if id(app) not in urls:
-                    urls[id(app)] = await stack.enter_async_context(quick_serving(app))
-                client = await stack.enter_async_context(dragoman.connect(urls[id(app)], bindings=(binding,), **given))
+                    urls[id(app)] = await stack.enter_async_context(quick_serving(app, grpc=binding == "GRPC"))
+                spoken = (WebSocketBinding() if binding == "WebSocket" else binding,)
+                client = await stack.enter_async_context(dragoman.connect(urls[id(app)], bindings=spoken, **given))
             connect.app = app  # type: ignore[attr-defined]
             connect.url = urls[id(app)]  # type: ignore[attr-defined]
             return client
@@ -66,7 +86,7 @@ async def connect(binding: str, store: str) -> AsyncIterator[Connect]:
         yield connect
 
 
-@pytest.fixture(params=BINDINGS[1:])
+@pytest.fixture(params=JSON_BINDINGS)
 async def wire(request: pytest.FixtureRequest) -> AsyncIterator[Callable[..., Awaitable[RawCalls]]]:
     """``raw = await wire(agent, **app_settings)``: serve the agent on a socket and call it by JSON of one's own."""
     async with AsyncExitStack() as stack:

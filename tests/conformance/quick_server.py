@@ -12,17 +12,25 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from dragoman import App
-from dragoman.server.serving import base_url, listen
+from dragoman.server import GrpcServerSettings
+from dragoman.server.grpc_serving import start_grpc
+from dragoman.server.serving import base_url, listen, websocket_options
 
 
 @asynccontextmanager
-async def quick_serving(app: App) -> AsyncIterator[str]:
-    """Serve a started app until the block ends; gives its base URL. The app is stopped first, then the connections."""
-    config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False, ws="none", proxy_headers=False)
+async def quick_serving(app: App, *, grpc: bool = False) -> AsyncIterator[str]:
+    """Serve an app until the block ends, with ``grpc`` over gRPC as well; gives its base URL.
+
+    The app is stopped first, then the connections.
+    """
+    config = uvicorn.Config(
+        app, lifespan="off", log_config=None, access_log=False, proxy_headers=False, **websocket_options(app)
+    )
     config.load()
     state = ServerState()
     protocol = partial(config.http_protocol_class, config=config, server_state=state, app_state={})
     await app.start()
+    beside = await start_grpc(app, GrpcServerSettings(port=0)) if grpc else None
     with listen("127.0.0.1", 0) as listening:
         server = await asyncio.get_running_loop().create_server(protocol, sock=listening)
         try:
@@ -30,6 +38,8 @@ async def quick_serving(app: App) -> AsyncIterator[str]:
         finally:
             server.close()
             await app.stop()
+            if beside is not None:
+                await beside.stop(grace=0.5)
             await _end_connections(state)
 
 

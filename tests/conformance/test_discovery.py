@@ -194,17 +194,17 @@ async def test_interfaces_are_taken_in_order_and_the_next_is_tried_only_where_no
     async with peer() as server:
         server.on("POST", "/message:send", as_json({"task": task("COMPLETED")}))
         entries = [
-            {"url": "grpc.example:443", "protocolBinding": "GRPC", "protocolVersion": "1.0"},
             {
                 "url": "https://x.example",
                 "protocolBinding": "https://bindings.example/pigeon",
                 "protocolVersion": "1.0",
             },
+            {"url": free_url().removeprefix("http://"), "protocolBinding": "GRPC", "protocolVersion": "1.0"},
             {"url": free_url(), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
             {"url": server.url, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
         ]
         async with connect_to(server, card=card(server.url, supportedInterfaces=entries)) as client:
-            assert client.interface.protocol_binding == "JSONRPC"
+            assert client.interface.protocol_binding == "GRPC"
             await client.send("hi")
             assert client.interface.protocol_binding == "HTTP+JSON"
         async with connect_to(

@@ -124,7 +124,8 @@ class Reader:
         shown, words = _take_port(words)
         if shown in self._servers:
             self._servers[shown].end(signal.SIGTERM)
-        server = Server([*words, "--port", self._port(shown)], folder=self._folder, environment=self._environment)
+        words = [*map(self._real, words), "--port", self._port(shown)]
+        server = Server(words, folder=self._folder, environment=self._environment)
         self._servers[shown] = server
         return server.output
 

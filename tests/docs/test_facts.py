@@ -114,6 +114,18 @@ def test_arguments_of_an_app_and_their_defaults() -> None:
     assert {name: str(known[name].default).removesuffix(".0") for name in numbers} == numbers
 
 
+def test_arguments_of_a_proxy_and_their_defaults() -> None:
+    rows = read_table("agents.md", "argument of proxy_app")
+    shown = {name: default for names, _, default in rows for name in names_in(names)}
+    known = inspect.signature(dragoman.ProxyApp).parameters
+    shared = set(inspect.signature(App).parameters) & set(known) - {"card_max_age"}  # whose default is another
+
+    assert shown.keys() == known.keys() - shared - {"target", "now", "upstream"}
+    assert all(f"`{name}`" in page("agents.md") for name in shared)
+    numbers = {name: default for name, default in shown.items() if re.fullmatch(r"[\d.]+|True|False", default)}
+    assert {name: str(known[name].default).removesuffix(".0") for name in numbers} == numbers
+
+
 def test_times_of_a_connection() -> None:
     known = inspect.signature(dragoman.connect).parameters
 

@@ -1,4 +1,4 @@
-"""Each example runs in a process of its own, on SQLite, and is called over both bindings."""
+"""Each example runs in a process of its own, on SQLite, and is called over each binding."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from examples.process import AgentProcess
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentProcess]:
     """The agent that the test module names as ``AGENT``, served."""
     store = tmp_path_factory.mktemp("store") / "tasks.db"
-    with AgentProcess.serving(request.module.AGENT, "--store", str(store)) as process:
+    with AgentProcess.serving(request.module.AGENT, "--store", str(store), "--grpc-port", "0") as process:
         yield process
 
 
-@pytest.fixture(params=["JSONRPC", "HTTP+JSON"])
+@pytest.fixture(params=["JSONRPC", "HTTP+JSON", "GRPC"])
 async def client(served: AgentProcess, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
     """A client of the served agent, over one binding."""
     async with dragoman.connect(served.url, bindings=(request.param,)) as client:

@@ -48,7 +48,7 @@ PARTS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[AgentProcess]:
-    with AgentProcess(COMMAND, environment={"TCK_STREAMING_TIMEOUT": "0.1"}) as process:
+    with AgentProcess([*COMMAND, "--grpc-port", "0"], environment={"TCK_STREAMING_TIMEOUT": "0.1"}) as process:
         yield process
 
 

@@ -7,7 +7,19 @@ import sys
 
 import pytest
 
-HEAVY = ("sqlalchemy", "alembic", "uvicorn", "uvloop", "grpc", "starlette", "fastapi", "rich", "typer", "pydantic")
+HEAVY = (
+    "sqlalchemy",
+    "alembic",
+    "uvicorn",
+    "uvloop",
+    "grpc",
+    "websockets",
+    "starlette",
+    "fastapi",
+    "rich",
+    "typer",
+    "pydantic",
+)
 PROGRAM = "import sys, {module}; print(*sorted(set(sys.modules) & set(sys.argv[1:])))"
 
 

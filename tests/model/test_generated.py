@@ -16,7 +16,7 @@ from dragoman import model
 from dragoman.model import FIELDS, OPERATIONS, WireMessage, encode_json
 from tests.model.samples import CARD, EVENTS, REQUEST, TASK
 from tests.model.strategies import any_message
-from tools.generate.__main__ import MODEL, PROTO, write
+from tools.generate.__main__ import MODEL, PACKAGE, PROTO, write
 from tools.generate.facts import Protocol
 from tools.generate.json_schema import NOT_EMPTY
 from tools.generate.proto import read_protocol
@@ -38,7 +38,7 @@ def test_the_checked_in_files_are_what_the_generator_makes_of_the_proto(tmp_path
     stale = [
         path.name
         for path in made
-        if path.read_text(encoding="utf-8") != (MODEL / path.relative_to(tmp_path)).read_text(encoding="utf-8")
+        if path.read_text(encoding="utf-8") != (PACKAGE / path.relative_to(tmp_path)).read_text(encoding="utf-8")
     ]
     assert stale == [], "run `make generate`"
 

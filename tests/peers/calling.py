@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import os
 import subprocess
 import threading
 from collections.abc import AsyncIterator, Mapping
@@ -78,11 +79,19 @@ class Caller(Protocol):
 
 
 class SdkProcess:
-    """``programs/sdk_client.py`` as a child process, for many tests one after the other."""
+    """A program that drives an SDK's client, as a child process, for many tests one after the other.
 
-    def __init__(self, python: Path, program: Path) -> None:
+    ``python`` runs it: the interpreter of the SDK's environment, or Node.js. ``environment`` is added to ours.
+    """
+
+    def __init__(self, python: Path, program: Path, environment: Mapping[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
-            [str(python), str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [str(python), str(program)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, **(environment or {})},
         )
         self._waiting: dict[int, Future[Json]] = {}
         self._numbers = itertools.count(1)

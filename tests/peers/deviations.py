@@ -10,11 +10,16 @@ from tests.peers.calling import Json
 
 SDK_CLIENT = "its client"
 SDK_SERVER = "its server"
+JS_CLIENT = "client of a2a-js"
+JS_SERVER = "server of a2a-js"
 BOTH = ("JSONRPC", "HTTP+JSON")
 
 
 class Deviation(msgspec.Struct, frozen=True):
-    """What is seen instead of the members of ``Scenario.expected`` that ``seen`` names."""
+    """What is seen instead of the members of ``Scenario.expected`` that ``seen`` names.
+
+    ``{"refused": error}``: the scenario cannot be gone through, since the client raises that.
+    """
 
     scenario: str
     who: tuple[str, ...]
@@ -65,9 +70,81 @@ A2A_SDK_1_3: tuple[Deviation, ...] = (
     ),
 )
 
+_JS_INVALID = "A2AError"
+
+A2A_JS_1_3: tuple[Deviation, ...] = (
+    Deviation(
+        "data that is null, false or empty",
+        (JS_CLIENT,),
+        {"refused": "InvalidParamsError"},
+        "a2a-js drops a data part's null when it reads JSON, so that a part without content is sent, which dragoman "
+        "refuses; null is data (B001).",
+        bindings=("JSONRPC",),
+    ),
+    Deviation(
+        "data that is null, false or empty",
+        (JS_CLIENT,),
+        {"refused": _JS_INVALID},
+        "a2a-js drops a data part's null when it reads JSON, so that a part without content is sent, which dragoman "
+        "refuses; null is data (B001).",
+        bindings=("HTTP+JSON",),
+    ),
+    Deviation(
+        "data that is null, false or empty",
+        (JS_SERVER,),
+        {"parts": [{}, {"data": False}, {"data": []}, {"data": 0}]},
+        "a2a-js drops a data part's null when it reads JSON; null is data (B001).",
+    ),
+    Deviation(
+        "whole numbers beyond 2^53",
+        (JS_CLIENT, JS_SERVER),
+        {"data": {"big": 9007199254740992}},
+        "JavaScript's numbers are doubles: what is beyond 2^53 is rounded on its side; dragoman keeps it (AMB-48).",
+    ),
+    Deviation(
+        "invalid parameters",
+        (JS_CLIENT,),
+        dict.fromkeys(
+            ("no_parts", "no_role", "other_context", "page_size_0", "page_size_101", "page_token", "history_length"),
+            _JS_INVALID,
+        ),
+        "Over HTTP+JSON, a2a-js's client tells errors only by the reason of an ErrorInfo; 400 INVALID_ARGUMENT with a "
+        "BadRequest (§11.6), which has none, becomes a general error.",
+        bindings=("HTTP+JSON",),
+    ),
+    Deviation(
+        "invalid parameters",
+        (JS_SERVER,),
+        {"no_parts": "none", "no_role": "none"},
+        "a2a-js's server takes a message without parts or role, which are required (ERR-07).",
+    ),
+    Deviation(
+        "invalid parameters",
+        (JS_SERVER,),
+        {"history_length": "none"},
+        "Over JSON-RPC, a2a-js's server takes a negative historyLength (ERR-07).",
+        bindings=("JSONRPC",),
+    ),
+    Deviation(
+        "push notifications, not offered",
+        (JS_SERVER,),
+        {"send": "none"},
+        "a2a-js's server drops a webhook that comes with a message, instead of refusing what its card does not offer "
+        "(§3.3.4, AMB-15).",
+    ),
+    Deviation(
+        "other versions",
+        (JS_SERVER,),
+        {"patch": "VersionNotSupportedError"},
+        "a2a-js's server refuses a version with a patch number, which does not count (§3.6, AMB-19).",
+    ),
+)
+
+DEVIATIONS = (*A2A_SDK_1_3, *A2A_JS_1_3)
+
 
 def deviations_of(scenario: str, who: str, binding: str) -> list[Deviation]:
     """Those that hold for one cell of the matrix."""
     return [
-        known for known in A2A_SDK_1_3 if known.scenario == scenario and who in known.who and binding in known.bindings
+        known for known in DEVIATIONS if known.scenario == scenario and who in known.who and binding in known.bindings
     ]

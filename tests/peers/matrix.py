@@ -18,6 +18,10 @@ HEADINGS = {
     ("its client", "HTTP+JSON"): "a2a-sdk → dragoman, HTTP+JSON",
     ("its server", "JSONRPC"): "dragoman → a2a-sdk, JSON-RPC",
     ("its server", "HTTP+JSON"): "dragoman → a2a-sdk, HTTP+JSON",
+    ("client of a2a-js", "JSONRPC"): "a2a-js → dragoman, JSON-RPC",
+    ("client of a2a-js", "HTTP+JSON"): "a2a-js → dragoman, HTTP+JSON",
+    ("server of a2a-js", "JSONRPC"): "dragoman → a2a-js, JSON-RPC",
+    ("server of a2a-js", "HTTP+JSON"): "dragoman → a2a-js, HTTP+JSON",
 }
 
 
@@ -47,8 +51,9 @@ def as_markdown(cells: Sequence[Cell]) -> list[str]:
     notes: list[str] = []
     found = {(cell.scenario, cell.who, cell.binding): _mark(cell, notes) for cell in cells}
     names = list(dict.fromkeys(cell.scenario for cell in cells))
-    rows = [[name, *(found.get((name, *pair), "") for pair in HEADINGS)] for name in names]
-    table = [["scenario", *HEADINGS.values()], ["---"] * (1 + len(HEADINGS)), *rows]
+    pairs = [pair for pair in HEADINGS if any((cell.who, cell.binding) == pair for cell in cells)]
+    rows = [[name, *(found.get((name, *pair), "") for pair in pairs)] for name in names]
+    table = [["scenario", *(HEADINGS[pair] for pair in pairs)], ["---"] * (1 + len(pairs)), *rows]
     numbered = [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
     return [*(f"| {' | '.join(row)} |" for row in table), "", *numbered]
 

@@ -5,26 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import tests.peers.scenarios  # noqa: F401  registers what is run
 from dragoman import App, Limits
 from dragoman.testing.serving import serving
-from tests.peers.calling import Caller, Json, SdkCaller, our_caller
-from tests.peers.deviations import A2A_SDK_1_3, BOTH, SDK_CLIENT, SDK_SERVER, Deviation, deviations_of
-from tests.peers.matrix import record
+from tests.peers.calling import Caller, SdkCaller, our_caller
+from tests.peers.cells import parameters, run
+from tests.peers.deviations import DEVIATIONS, SDK_CLIENT, SDK_SERVER
 from tests.peers.our_agent import make_agent
 from tests.peers.scenario import SCENARIOS, Scenario
-
-CELLS = [(who, binding) for who in (SDK_CLIENT, SDK_SERVER) for binding in BOTH]
-
-
-def _parameter(scenario: Scenario, who: str, binding: str) -> Any:
-    plain = not deviations_of(scenario.name, who, binding)
-    rows = [pytest.mark.req(*scenario.rows)] if scenario.rows and plain else []
-    return pytest.param(scenario, who, binding, id=f"{scenario.name}-{who}-{binding}", marks=rows)
 
 
 @asynccontextmanager
@@ -39,20 +29,8 @@ async def _caller(who: str, binding: str, request: pytest.FixtureRequest) -> Asy
             yield await SdkCaller.connect(process, url, binding)
 
 
-def _expected(scenario: Scenario, who: str, known: list[Deviation]) -> Json:
-    expected = dict(scenario.expected)
-    if who == SDK_SERVER:
-        expected |= scenario.ours
-    for deviation in known:
-        expected |= deviation.seen
-    return expected
-
-
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    ("scenario", "who", "binding"),
-    [_parameter(scenario, *cell) for scenario in SCENARIOS.values() for cell in CELLS],
-)
+@pytest.mark.parametrize(("scenario", "who", "binding"), parameters(SDK_CLIENT, SDK_SERVER))
 async def test_both_understand_each_other(
     scenario: Scenario,
     who: str,
@@ -60,13 +38,9 @@ async def test_both_understand_each_other(
     sdk_python: Path,
     request: pytest.FixtureRequest,
 ) -> None:
-    known = deviations_of(scenario.name, who, binding)
-    with record(request.node, scenario.name, who, binding, [deviation.reason for deviation in known]):
-        async with _caller(who, binding, request) as caller:
-            seen = await scenario.run(caller)
-
-        assert seen == _expected(scenario, who, known)
+    async with _caller(who, binding, request) as caller:
+        await run(scenario, who, binding, caller, request.node, ours=who == SDK_SERVER)
 
 
 def test_every_deviation_names_a_scenario() -> None:
-    assert {known.scenario for known in A2A_SDK_1_3} <= set(SCENARIOS)
+    assert {known.scenario for known in DEVIATIONS} <= set(SCENARIOS)

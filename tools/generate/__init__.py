@@ -1,4 +1,4 @@
 """The generator: everything that is derived from ``proto/a2a.proto`` (Spec: DATA-01).
 
-``python -m tools.generate`` writes into ``src/dragoman/model``; ``make generate`` calls it.
+``python -m tools.generate`` writes into ``src/dragoman``; ``make generate`` calls it.
 """

@@ -7,23 +7,36 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.generate import fields_module, json_schema, openapi, operations_module, types_module
+from tools.generate import (
+    converters_module,
+    descriptors_module,
+    fields_module,
+    json_schema,
+    openapi,
+    operations_module,
+    types_module,
+)
 from tools.generate.facts import Protocol
-from tools.generate.proto import read_protocol
+from tools.generate.proto import compile_descriptors, read_protocol
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTO = ROOT / "proto" / "a2a.proto"
-MODEL = ROOT / "src" / "dragoman" / "model"
+STATUS_PROTO = ROOT / "proto" / "rpc_status.proto"
+PACKAGE = ROOT / "src" / "dragoman"
+MODEL = PACKAGE / "model"
 
 
 def render(protocol: Protocol) -> dict[str, str]:
-    """All generated files: path below the model folder → text, Python not yet formatted."""
+    """All generated files: path below the package's folder → text, Python not yet formatted."""
+    files = [compile_descriptors(path).file[-1] for path in (STATUS_PROTO, PROTO)]
     return {
-        "types.py": types_module.render(protocol),
-        "fields.py": fields_module.render(protocol),
-        "operations.py": operations_module.render(protocol),
-        "schema/a2a.schema.json": json_schema.render(protocol),
-        "schema/openapi.json": openapi.render(protocol),
+        "model/types.py": types_module.render(protocol),
+        "model/fields.py": fields_module.render(protocol),
+        "model/operations.py": operations_module.render(protocol),
+        "model/schema/a2a.schema.json": json_schema.render(protocol),
+        "model/schema/openapi.json": openapi.render(protocol),
+        "bindings/grpc/descriptors.py": descriptors_module.render(files),
+        "bindings/grpc/converters.py": converters_module.render(protocol),
     }
 
 
@@ -47,7 +60,7 @@ def _format(paths: list[Path]) -> None:
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--into", type=Path, default=MODEL, help="folder to write to")
+    parser.add_argument("--into", type=Path, default=PACKAGE, help="folder to write to")
     for path in write(parser.parse_args().into):
         print(path)
 

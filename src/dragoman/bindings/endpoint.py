@@ -64,6 +64,10 @@ class Endpoint:
         self._cors = Cors(settings.cors) if settings.cors else None
         self._extra: tuple[Header, ...] = (_HSTS,) if settings.sends_hsts else ()
 
+    def forget_card(self) -> None:
+        """The card has changed."""
+        self._card.forget()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":

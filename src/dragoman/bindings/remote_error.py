@@ -74,6 +74,9 @@ _BY_STATUS: dict[int, type[A2AError]] = {
     504: UnavailableError,
 }
 
+#: Statuses that decide whatever the details say.
+_HTTP_OF_GRPC = {"UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403}
+
 _BY_NAME: dict[str, type[A2AError]] = {
     "INVALID_ARGUMENT": InvalidParamsError,
     "NOT_FOUND": TaskNotFoundError,
@@ -87,7 +90,8 @@ _BY_NAME: dict[str, type[A2AError]] = {
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer as it came, for the reading of its error. ``headers`` have names in lower case."""
+    """An answer as it came, for the reading of its error. ``headers`` have names in lower case; on gRPC, whose metadata
+    they are, ``status`` is 0."""
 
     op: Operation
     status: int = 200
@@ -146,6 +150,14 @@ def bare_error(answer: Answer) -> A2AError:
         return status_error(answer, msgspec.json.decode(answer.body))
     except (msgspec.DecodeError, RecursionError):
         return status_error(answer)
+
+
+def grpc_error(answer: Answer, name: str, number: int, message: str, details: list[dict[str, Any]]) -> A2AError:
+    """The typed error for a gRPC status and its details in ProtoJSON. ``answer`` has no HTTP status (0). Spec: B037."""
+    status = _HTTP_OF_GRPC.get(name, 0)
+    if name == "RESOURCE_EXHAUSTED" and "larger than" in message:
+        status = 413  # two refusals share it; the words are those of the gRPC libraries, and ours
+    return _build(answer, _Report(message=message, number=number, status=status, name=name, details=details))
 
 
 def bad_answer(answer: Answer, why: str) -> InvalidAgentResponseError:
@@ -236,7 +248,7 @@ def _default_message(kind: type[A2AError], report: _Report) -> str:
 def _origin(answer: Answer, report: _Report | None = None, reason: str = "") -> ErrorOrigin:
     return ErrorOrigin(
         url=answer.url,
-        status=answer.status,
+        status=answer.status or None,
         code=(report.code or report.number or None) if report else None,
         reason=reason,
         details=report.details if report else (),

@@ -56,7 +56,7 @@ def rpc_http_status(error: A2AError) -> int:
 def _with_details(start: bytes, body: dict[str, Any], member: str, error: A2AError) -> bytes:
     details = error.details
     if error.retry_after is not None:
-        details.append({"@type": RETRY_INFO, "retryDelay": _duration(error.retry_after)})
+        details.append({"@type": RETRY_INFO, "retryDelay": encode_duration(error.retry_after)})
     if details:
         body[member] = details
     try:
@@ -67,6 +67,6 @@ def _with_details(start: bytes, body: dict[str, Any], member: str, error: A2AErr
         return b"%b%b}" % (start, _encode(body))
 
 
-def _duration(seconds: float) -> str:
+def encode_duration(seconds: float) -> str:
     """A google.protobuf.Duration in ProtoJSON."""
     return f"{max(seconds, 0):.3f}".rstrip("0").rstrip(".") + "s"

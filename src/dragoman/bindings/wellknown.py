@@ -56,6 +56,12 @@ class CardResource:
         self._modified = formatdate(self._started, usegmt=True).encode()
         self._encoded: dict[object, _Encoded] = {}
 
+    def forget(self) -> None:
+        """The card has changed: build it anew when it is asked for next."""
+        self._encoded.clear()
+        self._started = int(time.time())
+        self._modified = formatdate(self._started, usegmt=True).encode()
+
     async def serve(self, exchange: Exchange) -> None:
         """Answer GET and HEAD, conditional ones included. Raises MethodNotAllowedError."""
         _check_readable(exchange)

@@ -49,20 +49,15 @@ def capabilities_of(facts: CardFacts) -> AgentCapabilities:
     )
 
 
-def build_card(facts: CardFacts, base_url: str, bindings: Sequence[str] = HTTP_BINDINGS) -> AgentCard:
-    """A new card whose interfaces are the given bindings at ``base_url``, in order of preference.
-
-    JSON-RPC posts to the very address in the card: below a path it ends with a slash, since frameworks answer the bare
-    path of a mount with a redirect, which no client follows with a POST.
-    """
+def build_card(
+    facts: CardFacts, base_url: str, bindings: Sequence[str] = HTTP_BINDINGS, more: Sequence[AgentInterface] = ()
+) -> AgentCard:
+    """A new card whose interfaces are the given bindings at ``base_url``, in order of preference, and then ``more``."""
     return AgentCard(
         name=facts.name,
         description=facts.description,
         version=facts.version,
-        supported_interfaces=[
-            AgentInterface(url=_address(base_url, binding), protocol_binding=binding, protocol_version="1.0")
-            for binding in bindings
-        ],
+        supported_interfaces=[*interfaces_at(base_url, bindings), *more],
         capabilities=capabilities_of(facts),
         default_input_modes=list(facts.input_modes),
         default_output_modes=list(facts.output_modes),
@@ -71,6 +66,18 @@ def build_card(facts: CardFacts, base_url: str, bindings: Sequence[str] = HTTP_B
         documentation_url=facts.documentation_url,
         icon_url=facts.icon_url,
     )
+
+
+def interfaces_at(base_url: str, bindings: Sequence[str] = HTTP_BINDINGS) -> list[AgentInterface]:
+    """The entries of a card for bindings that are served at one address.
+
+    JSON-RPC posts to the very address in the card: below a path it ends with a slash, since frameworks answer the bare
+    path of a mount with a redirect, which no client follows with a POST.
+    """
+    return [
+        AgentInterface(url=_address(base_url, binding), protocol_binding=binding, protocol_version="1.0")
+        for binding in bindings
+    ]
 
 
 def _address(base_url: str, binding: str) -> str:

@@ -28,6 +28,8 @@ INTERRUPTED = 130
 
 def run_program(arguments: Sequence[str]) -> int:
     """Run a command line; returns the exit status."""
+    # What gRPC's core would write to standard error is told by us, or is nothing that a user could act on.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     run = Run(lambda given: load(given, os.environ, Path.cwd()))
     try:
         return _run(run, list(arguments))

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.bindings.grpc.addresses import parse_address
 from dragoman.cli.credentials import Attachment, attach, attach_plainly
 from dragoman.cli.failures import NoTransportError, UsageError
 from dragoman.cli.interfaces import Choice, choose_interface
@@ -21,9 +22,9 @@ from dragoman.cli.resume import words_of
 from dragoman.cli.session import Session
 from dragoman.cli.watching import Watch
 from dragoman.cli.wire import Dump
-from dragoman.client import Client, Connection, Poll, Reconnect, connect
+from dragoman.client import Client, ClientTls, Connection, GrpcClientSettings, Poll, Reconnect, Target, connect
 from dragoman.client.card_cache import FetchedCard
-from dragoman.client.cards import BINDINGS, check_interface
+from dragoman.client.cards import BINDINGS, GRPC, check_interface
 from dragoman.errors import ExtensionSupportRequiredError, VersionNotSupportedError
 from dragoman.http.client import HttpClient, HttpxClient
 from dragoman.http.guard import is_loopback_host, parse_target, shown
@@ -32,6 +33,7 @@ from dragoman.model import AgentCard, AgentInterface
 from dragoman.ports.operations import Operations
 from dragoman.protocol.extensions import RESUMABLE_STREAMS
 from dragoman.protocol.versions import SUPPORTED, parse_version
+from dragoman.proxy import UpstreamOptions
 
 # Cuts are mended quickly or not at all: then the wait goes on by polling.
 _RECONNECT = Reconnect(attempts=4, first=0.2, longest=5.0)
@@ -79,6 +81,27 @@ async def read_card(session: Session, given: str | None = None) -> FetchedCard:
         return await _fetch(session, reference, client)
 
 
+async def arrange(session: Session, given: str | None = None) -> tuple[Target, UpstreamOptions]:
+    """What it takes to call an agent for others: its card's place, and how it is called with the user's settings.
+
+    The interface is left to the card, unless a transport is preferred or the credential belongs to an address.
+    """
+    fetched = await read_card(session, given)
+    choice = _choose(session, fetched)
+    options = UpstreamOptions(
+        headers=_headers(session),
+        card_headers=dict(session["card_header"]),
+        extensions=session["extension"],
+        timeout=session["request_timeout"],
+        connect_timeout=session["connect_timeout"],
+        http=_client(session),
+        grpc=_grpc(session),
+    )
+    if session["transport"] or session.attached.query:
+        options["interface"] = replace(choice.interface, url=_with_query(choice.interface, session))
+    return fetched.url or session.card_reference, options
+
+
 def _client(session: Session) -> HttpxClient:
     dump = Dump(session.screen, session.redactor, session.started) if session.notes.debugging else None
     return make_client(insecure=session["insecure"], ca_file=session["ca_cert"] or "", tap=dump)
@@ -95,19 +118,25 @@ async def _fetch(session: Session, reference: str, client: HttpxClient) -> Fetch
 
 
 def _by_card(session: Session, fetched: FetchedCard, client: HttpxClient) -> tuple[Connection, Choice]:
+    choice = _choose(session, fetched)
+    extensions = _extensions(session, fetched.card)
+    return _connect(session, fetched.card, choice.interface, client, extensions), choice
+
+
+def _choose(session: Session, fetched: FetchedCard) -> Choice:
+    """The interface to use, with the credential that goes there."""
     choice = choose_interface(fetched.card, session["transport"], session["a2a_version"] or "")
     if not choice.preferred:
         wanted = ", ".join(session["transport"])
         session.notes.note(f"the agent does not offer {wanted}; {choice.interface.protocol_binding} is used")
-    _attach(session, attach(fetched.card, session.credentials()), choice.interface.url, fetched.url)
-    extensions = _extensions(session, fetched.card)
-    return _connect(session, fetched.card, choice.interface, client, extensions), choice
+    _attach(session, attach(fetched.card, session.credentials()), _http_url(choice.interface), fetched.url)
+    return choice
 
 
 def _by_endpoint(session: Session, client: HttpxClient) -> tuple[Connection, None]:
     interface = _endpoint(session)
     _warn_of_insecurity(session)
-    _attach(session, attach_plainly(session.credentials()), interface.url, "")
+    _attach(session, attach_plainly(session.credentials()), _http_url(interface), "")
     return _connect(session, None, interface, client, session["extension"]), None
 
 
@@ -129,15 +158,12 @@ def _endpoint(session: Session) -> AgentInterface:
 def _connect(
     session: Session, card: AgentCard | None, interface: AgentInterface, client: HttpxClient, extensions: Sequence[str]
 ) -> Connection:
-    target = replace(interface, url=_with_query(interface.url, session.attached.query))
-    headers = dict(session["svc_param"]) | session.attached.headers
-    if session.attached.cookies:
-        headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in session.attached.cookies.items())
+    target = replace(interface, url=_with_query(interface, session))
     interval = session["poll_interval"]
     return connect(
         card or target,
         interface=target,
-        headers=headers,
+        headers=_headers(session),
         extensions=extensions,
         timeout=session["request_timeout"],
         idle_timeout=None,
@@ -147,7 +173,20 @@ def _connect(
         reconnect=_RECONNECT,
         poll=Poll(first=interval, longest=interval),
         check_capabilities=not session["ignore_capabilities"],
+        grpc=_grpc(session),
     )
+
+
+def _headers(session: Session) -> dict[str, str]:
+    """What goes with every request: service parameters, and the credential."""
+    headers = dict(session["svc_param"]) | session.attached.headers
+    if session.attached.cookies:
+        headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in session.attached.cookies.items())
+    return headers
+
+
+def _grpc(session: Session) -> GrpcClientSettings:
+    return GrpcClientSettings(tls=ClientTls(roots=session["ca_cert"]) if session["ca_cert"] else None)
 
 
 def _watch(session: Session, operations: Operations) -> Operations:
@@ -202,10 +241,23 @@ def _tell_of_interface(session: Session, agent: Agent) -> None:
             session.notes.say("Service parameter", f"{name}: {value if is_plain_parameter(name) else '<redacted>'}")
 
 
-def _with_query(url: str, query: dict[str, str]) -> str:
+def _with_query(interface: AgentInterface, session: Session) -> str:
+    url, query = interface.url, session.attached.query
     if not query:
         return url
+    if interface.protocol_binding == GRPC:
+        session.notes.warn(f"gRPC has no query: {', '.join(query)} is not sent")
+        return url
     return f"{url}{'&' if '?' in url else '?'}{urlencode(query)}"
+
+
+def _http_url(interface: AgentInterface) -> str:
+    """The address of an interface in the form of HTTP, to be compared with others."""
+    if interface.protocol_binding != GRPC:
+        return interface.url
+    address = parse_address(interface.url)
+    tls = address.with_tls(None)
+    return f"{'https' if tls else 'http'}://{address.authority(tls)}"
 
 
 def _same_origin(one: str, other: str) -> bool:

@@ -6,17 +6,21 @@ import contextlib
 import logging
 import socket
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
+from dragoman.bindings.grpc.addresses import parse_address
+from dragoman.bindings.websocket import WEBSOCKET, WebSocketBinding
+from dragoman.cli.failures import UsageError
 from dragoman.cli.loading import load
 from dragoman.cli.options import Leaf, Run, option
 from dragoman.cli.reloading import restart_on_change
 from dragoman.errors import DragomanError
 from dragoman.model import AgentCard
 from dragoman.runtime import Limits
-from dragoman.server import App
+from dragoman.server import App, GrpcServerSettings, ServerTls
 from dragoman.server.serving import base_url, listen, run_app
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -34,6 +38,8 @@ def _run(
     cors: Sequence[str],
     log_level: str,
     reload: bool,
+    websocket: bool,
+    **beside: Any,
 ) -> int:
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if reload and restart_on_change():
@@ -46,25 +52,63 @@ def _run(
         # A fault in the author's own code: the author has to see where.
         traceback.print_exc()
         return 1
+    grpc = grpc_settings(beside)
     listening = listen(host, port)
     address = public_url or base_url(listening)
     if isinstance(agent, App):
+        if websocket:
+            raise UsageError("--websocket is for an Agent; an App names its bindings itself: App(bindings=[…])")
         app = agent
     else:
         limits = Limits(shutdown_grace=grace, lease=lease)
-        app = App(agent, store=store, public_url=address, cors=cors, limits=limits, infer_version=reload)
-    _serve(app, listening, address, None if isinstance(agent, App) else store)
+        app = App(
+            agent,
+            store=store,
+            public_url=address,
+            cors=cors,
+            limits=limits,
+            infer_version=reload,
+            bindings=[WebSocketBinding()] if websocket else (),
+        )
+    _serve(app, listening, address, None if isinstance(agent, App) else store, grpc)
     return 0
 
 
-def _serve(app: App, listening: socket.socket, address: str, store: str | None) -> None:
+def _serve(
+    app: App, listening: socket.socket, address: str, store: str | None, grpc: GrpcServerSettings | None
+) -> None:
     warning = exposure(listening, address)
 
     def announce() -> None:
-        _announce(app.card(app.public_url or address), store, warning)
+        card = app.card(app.public_url or address)
+        _announce(card, store, [note for note in (warning, plaintext(card, grpc)) if note])
 
     with contextlib.suppress(KeyboardInterrupt):
-        run_app(app, listening, on_ready=announce)
+        run_app(app, listening, grpc=grpc, on_ready=announce)
+
+
+def grpc_settings(given: Mapping[str, Any]) -> GrpcServerSettings | None:
+    """What the options say of gRPC; None when it is not asked for. Raises UsageError for options that need others."""
+    port, address, roots = given["grpc_port"], given["grpc_address"], given["grpc_client_ca"]
+    certificate, key = given["grpc_cert"], given["grpc_key"]
+    if port is None:
+        if address or certificate or key or roots:
+            raise UsageError("options of gRPC need --grpc-port")
+        return None
+    if bool(certificate) != bool(key) or (roots and not key):
+        raise UsageError("TLS of gRPC needs --grpc-cert and --grpc-key")
+    tls = ServerTls(certificate=certificate, key=key, client_roots=roots) if key else None
+    return GrpcServerSettings(port=port, public_address=address or "", tls=tls)
+
+
+def plaintext(card: AgentCard, grpc: GrpcServerSettings | None) -> str:
+    """What to tell someone whose card sends others to gRPC by TLS, which is not served here. Spec: AMB-77."""
+    if grpc is None or grpc.tls is not None:
+        return ""
+    url = next(entry.url for entry in card.supported_interfaces if entry.protocol_binding == "GRPC")
+    if not parse_address(url).with_tls(None):
+        return ""
+    return f"clients use TLS for gRPC at {url}, and here it is served without; put a proxy in front, or set --grpc-cert"
 
 
 def exposure(listening: socket.socket, address: str) -> str:
@@ -75,16 +119,21 @@ def exposure(listening: socket.socket, address: str) -> str:
     return ""
 
 
-def _announce(card: AgentCard, store: str | None, warning: str) -> None:
+def _announce(card: AgentCard, store: str | None, notes: Sequence[str]) -> None:
     url = card.supported_interfaces[0].url
     bindings = ", ".join(interface.protocol_binding for interface in card.supported_interfaces)
     print(f"{card.name} {card.version} serves A2A 1.0 over {bindings}")
     print(f"  card   {url.rstrip('/')}/.well-known/agent-card.json")
     print(f"  url    {url}")
+    for interface in card.supported_interfaces:
+        if interface.protocol_binding == "GRPC":
+            print(f"  grpc   {interface.url}")
+        elif interface.protocol_binding == WEBSOCKET:
+            print(f"  ws     {interface.url}")
     if store is not None:
         print(f"  store  {_without_password(store)}")
-    if warning:
-        print(f"  note   {warning}")
+    for note in notes:
+        print(f"  note   {note}")
     print("  stop   Ctrl-C", flush=True)
 
 
@@ -115,14 +164,30 @@ LISTENING = (
         default=10.0,
         help="Seconds that running work has at shutdown.",
     ),
+    option(
+        "--grpc-port",
+        metavar="PORT",
+        type=click.IntRange(0, 65535),
+        help="Serve gRPC, too, on this port; 0: any free one.",
+        envvar="DRAGOMAN_GRPC_PORT",
+    ),
+    option(
+        "--grpc-address",
+        metavar="HOST:PORT",
+        help="The address that clients use for gRPC, if it is another.",
+        envvar="DRAGOMAN_GRPC_ADDRESS",
+    ),
+    option("--grpc-cert", metavar="FILE", help="Certificate for gRPC (PEM, with its chain): serves it by TLS."),
+    option("--grpc-key", metavar="FILE", help="Key of --grpc-cert."),
+    option("--grpc-client-ca", metavar="FILE", help="Demand certificates of gRPC clients, signed by one of these."),
 )
 """Options of everything that serves."""
 
 RUN = Leaf(
     "run",
     _run,
-    "Serve an agent over JSON-RPC and HTTP+JSON until Ctrl-C or SIGTERM. MODULE:AGENT says where it is, "
-    "e.g. echo:agent.",
+    "Serve an agent over JSON-RPC, HTTP+JSON and, with --grpc-port, gRPC until Ctrl-C or SIGTERM. MODULE:AGENT says "
+    "where it is, e.g. echo:agent.",
     [
         click.Argument(["target"], metavar="MODULE:AGENT"),
         *LISTENING,
@@ -141,6 +206,7 @@ RUN = Leaf(
             default=10.0,
             help="Seconds after which the work of a lost process is taken over.",
         ),
+        option("--websocket", is_flag=True, help="Serve the WebSocket binding, too, at /ws."),
         option("--cors", metavar="ORIGIN", multiple=True, help="Origin whose pages may call; repeatable."),
         option(
             "--log-level",

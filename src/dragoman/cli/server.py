@@ -1,4 +1,7 @@
-"""``dragoman server``: an echo agent, or a program as an agent. Spec: A2ACLI_DEMO_SERVER_001; section 20.2."""
+"""``dragoman server``: an echo agent, a program as an agent, or an agent of somewhere else.
+
+Spec: A2ACLI_DEMO_SERVER_001; section 20.2 of the register of the command line.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.cli import values
 from dragoman.cli.clean import one_line
@@ -18,12 +22,13 @@ from dragoman.cli.failures import UsageError
 from dragoman.cli.options import Leaf, Run, option
 from dragoman.cli.output import Output, Screen
 from dragoman.cli.program_agent import Program, make_program_agent
-from dragoman.cli.run import LISTENING, exposure
+from dragoman.cli.proxying import Arranged, arrange_proxy, make_proxy
+from dragoman.cli.run import LISTENING, exposure, grpc_settings, plaintext
 from dragoman.errors import A2AError
 from dragoman.model import AgentCard, Operation
 from dragoman.ports.operations import CallContext, EventStream, Operations
 from dragoman.runtime import Limits
-from dragoman.server import Agent, App
+from dragoman.server import Agent, App, Application
 from dragoman.server.serving import base_url, listen, run_app
 
 logger = logging.getLogger("dragoman.server")
@@ -44,27 +49,40 @@ def _server(
     echo: bool,
     **program: Any,
 ) -> int:
-    command = program.get("exec")
-    if bool(command) == echo:
-        raise UsageError("a server needs --echo or --exec, one of them")
+    proxied = program.get("proxy")
+    if [echo, bool(program.get("exec")), proxied is not None].count(True) != 1:
+        raise UsageError("a server needs --echo, --exec or --proxy, one of them")
+    if proxied is not None and (not streaming or max_parallel is not None):
+        raise UsageError("--no-streaming and --max-parallel are not for --proxy")
     logging.basicConfig(level="WARNING" if quiet else "INFO", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("uvicorn").setLevel("WARNING")
-    agent = _agent(name, description, streaming, program)
+    for library in ("uvicorn", "httpx2"):  # the latter tells whole addresses, with what may be a key in them
+        logging.getLogger(library).setLevel("WARNING")
+    grpc = grpc_settings(program)
+    arranged: Arranged | None = None
+    if proxied is not None:
+        status, arranged = arrange_proxy(run, proxied or None)
+        if arranged is None:
+            return status
     listening = listen(host, port)
     address = public_url or base_url(listening)
-    limits = (
-        Limits(shutdown_grace=grace)
-        if max_parallel is None
-        else Limits(shutdown_grace=grace, running_tasks=max_parallel)
-    )
-    app = App(agent, store=store, public_url=address, limits=limits, interceptors=[_Traffic])
+    app: Application
+    if arranged is not None:
+        app = make_proxy(arranged, program, name, description, address, grace, _Traffic)
+    else:
+        limits = Limits(shutdown_grace=grace)
+        if max_parallel is not None:
+            limits = replace(limits, running_tasks=max_parallel)
+        agent = _agent(name, description, streaming, program)
+        app = App(agent, store=store, public_url=address, limits=limits, interceptors=[_Traffic])
     json = run.configuration()["output"] == "json"
 
     def announce() -> None:
-        _announce(app.card(address), address, exposure(listening, address), json=json)
+        card = app.card(address)
+        notes = [note for note in (exposure(listening, address), plaintext(card, grpc)) if note]
+        _announce(card, address, notes, json=json)
 
     with contextlib.suppress(KeyboardInterrupt):
-        run_app(app, listening, on_ready=announce)
+        run_app(app, listening, grpc=grpc, on_ready=announce)
     return 0
 
 
@@ -85,7 +103,7 @@ def _agent(name: str | None, description: str | None, streaming: bool, given: di
     )
 
 
-def _announce(card: AgentCard, address: str, warning: str, *, json: bool) -> None:
+def _announce(card: AgentCard, address: str, notes: Sequence[str], *, json: bool) -> None:
     """The first line on standard output, for whoever waits for it."""
     screen = Screen.standard()
     place = f"{address.rstrip('/')}/.well-known/agent-card.json"
@@ -94,7 +112,8 @@ def _announce(card: AgentCard, address: str, warning: str, *, json: bool) -> Non
         Output(screen, json=True, compact=True).document({"card": place, "interfaces": interfaces})
     else:
         screen.write(f"Agent card: {place}\n")
-    screen.tell(f"Note: {warning}\n" if warning else "")
+    for note in notes:
+        screen.tell(f"Note: {note}\n")
 
 
 class _Traffic:
@@ -154,7 +173,8 @@ SERVER = Leaf(
     "server",
     _server,
     "Serve an agent on this machine: --echo repeats what it is told and plays every part that a client can meet; "
-    "--exec makes any program an agent: the message is its standard input, and its standard output the artifact.",
+    "--exec makes any program an agent: the message is its standard input, and its standard output the artifact; "
+    "--proxy serves an agent of somewhere else again, by the bindings of this server and with the credentials given.",
     [
         option("--echo", is_flag=True, help="The echo agent; its card lists its words."),
         option("--exec", metavar="COMMAND", help="Run this by the shell for each message."),
@@ -165,12 +185,32 @@ SERVER = Leaf(
         option("--exec-timeout", read=values.read_limit, metavar="DURATION", help="How long one run may take."),
         option("--pass-env", is_flag=True, help="Pass the environment on, our own variables apart."),
         option("--send-stderr", is_flag=True, help="Let callers see the last lines of standard error of a failure."),
+        option(
+            "--proxy",
+            metavar="[REF]",
+            is_flag=False,
+            flag_value="",
+            help="The agent to serve again, as --agent-card names one, or the one that --agent-card names.",
+        ),
+        option(
+            "--forward-header",
+            read=values.read_header_name,
+            metavar="NAME",
+            multiple=True,
+            help="Pass this header of callers on to the agent, e.g. Authorization; repeatable. [default: none]",
+        ),
+        option(
+            "--forward-origin",
+            metavar="URL",
+            multiple=True,
+            help="Another origin whose interfaces may have forwarded headers; repeatable.",
+        ),
         *_COMMON,
     ],
-    calls_agents=False,
     examples=(
         "dragoman server --echo --port 0",
         'dragoman server --exec "python3 -u summarize.py" --name Summaries',
+        "dragoman server --proxy https://agent.example.com --forward-header Authorization",
     ),
 )
 DEMO_SERVER = Leaf(

@@ -1,5 +1,6 @@
 """Call agents: connect, send, stream, run."""
 
+from dragoman.bindings.grpc.settings import ClientTls, GrpcClientSettings
 from dragoman.client.assemble import Assembly
 from dragoman.client.card_cache import CardCache, FetchedCard
 from dragoman.client.client import Client
@@ -21,9 +22,11 @@ __all__ = [
     "CardCache",
     "Client",
     "ClientStream",
+    "ClientTls",
     "Connection",
     "Conversation",
     "FetchedCard",
+    "GrpcClientSettings",
     "InProcess",
     "Interceptor",
     "MessageOptions",

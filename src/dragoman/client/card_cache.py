@@ -45,6 +45,11 @@ class CardCache:
         kept = self._kept.get(key)
         return kept.fetched if kept is not None and self._now() < kept.until else None
 
+    def seconds_left(self, card: AgentCard) -> float:
+        """How long a card that came out of here may still be used; 0 for one that is not kept."""
+        until = max((kept.until for kept in self._kept.values() if kept.fetched.card is card), default=0.0)
+        return max(until - self._now(), 0.0) if until else 0.0
+
     def conditions(self, key: str) -> dict[str, str]:
         """Headers that ask whether the card kept under a key is still the same. Spec: CARD-23."""
         kept = self._kept.get(key)

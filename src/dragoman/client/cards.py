@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
+from dragoman.bindings.grpc.addresses import parse_address
 from dragoman.errors import CardError, InvalidParamsError, OutboundUrlError
 from dragoman.http.guard import literal_address, parse_target, shown
 from dragoman.model import AgentCard, AgentInterface, decode_value
@@ -17,7 +19,8 @@ from dragoman.protocol.versions import SUPPORTED, parse_version
 
 JSON_RPC = "JSONRPC"
 HTTP_JSON = "HTTP+JSON"
-BINDINGS = (JSON_RPC, HTTP_JSON)
+GRPC = "GRPC"
+BINDINGS = (JSON_RPC, HTTP_JSON, GRPC)
 
 
 class OldCardError(CardError):
@@ -136,6 +139,13 @@ def speaks_version(version: str) -> bool:
 
 def check_interface(interface: AgentInterface, *, card_url: str = "") -> None:
     """Check the address of an interface. Raises CardError that says what is wrong with it."""
+    if interface.protocol_binding == GRPC:
+        address = parse_address(interface.url)
+        _check_not_link_local(interface, address.host, address.authority(tls=True), card_url)
+        return
+    if interface.protocol_binding not in BINDINGS:
+        _check_custom(interface, card_url)
+        return
     try:
         target = parse_target(interface.url)
     except OutboundUrlError as error:
@@ -148,8 +158,22 @@ def check_interface(interface: AgentInterface, *, card_url: str = "") -> None:
                 "is not the address of an interface; pass the right one as connect(…, interface=AgentInterface(…))",
                 url=shown(card_url),
             )
-    address = literal_address(target.host)
-    if address is not None and address.is_link_local and target.authority not in card_url:
+    _check_not_link_local(interface, target.host, target.authority, card_url)
+
+
+def _check_custom(interface: AgentInterface, card_url: str) -> None:
+    """What can be said of the address of a binding that is not known here; the rest is the binding's to check."""
+    try:
+        parts = urlsplit(interface.url)
+    except ValueError:
+        raise CardError(f"{shown(interface.url)} is no address", url=shown(card_url)) from None
+    if parts.hostname:
+        _check_not_link_local(interface, parts.hostname, parts.netloc, card_url)
+
+
+def _check_not_link_local(interface: AgentInterface, host: str, authority: str, card_url: str) -> None:
+    address = literal_address(host)
+    if address is not None and address.is_link_local and authority not in card_url:
         raise CardError(f"The card names a link-local address, {shown(interface.url)}", url=shown(card_url))
 
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from importlib.util import find_spec
 from types import TracebackType
+
+import msgspec
 
 from dragoman.bindings import jsonrpc, rest
 from dragoman.bindings.codec import ClientCodec
+from dragoman.bindings.grpc.settings import GrpcClientSettings
 from dragoman.client.calls import Calls
 from dragoman.client.card_cache import CardCache, FetchedCard
-from dragoman.client.cards import BINDINGS, HTTP_JSON, JSON_RPC, check_interface, select_interfaces
+from dragoman.client.cards import BINDINGS, GRPC, HTTP_JSON, JSON_RPC, check_interface, select_interfaces
 from dragoman.client.client import Client
 from dragoman.client.http_transport import HttpTransport
 from dragoman.client.in_process import InProcess
@@ -23,11 +27,19 @@ from dragoman.client.reconnect import Reconnect
 from dragoman.client.running import Poll
 from dragoman.client.settings import ClientSettings, Interceptor
 from dragoman.client.targets import HttpSettings, Target, as_local, read_target
-from dragoman.errors import ConfigurationError
+from dragoman.errors import ConfigurationError, MissingExtraError
 from dragoman.http.client import CONNECT_TIMEOUT, HttpClient, HttpxClient
-from dragoman.model import AgentCard, AgentInterface
+from dragoman.model import AgentCard, AgentInterface, Operation
+from dragoman.ports.binding import Binding, ClientEdge
 from dragoman.ports.clock import Clock, SystemClock
-from dragoman.ports.operations import CURRENT_VERSION, HasLocalAgent, LocalAgent, Operations
+from dragoman.ports.operations import (
+    CURRENT_VERSION,
+    CallContext,
+    EventStream,
+    HasLocalAgent,
+    LocalAgent,
+    Operations,
+)
 
 
 class _RestWithoutTenantPath:
@@ -45,7 +57,7 @@ _LOCAL = AgentInterface(url="", protocol_binding="", protocol_version=CURRENT_VE
 def connect(
     target: Target,
     *,
-    bindings: Sequence[str] = BINDINGS,
+    bindings: Sequence[str | Binding] = BINDINGS,
     interface: AgentInterface | None = None,
     headers: Mapping[str, str] | None = None,
     card_headers: Mapping[str, str] | None = None,
@@ -62,6 +74,7 @@ def connect(
     check_capabilities: bool = True,
     subscribe_verb: str | None = None,
     tenant_in_path: bool = True,
+    grpc: GrpcClientSettings | None = None,
     clock: Clock | None = None,
 ) -> Connection:
     """Connect to an agent: ``async with connect("https://agent.example") as client``.
@@ -75,7 +88,8 @@ def connect(
     * an agent of this process, such as :class:`dragoman.Agent`: no socket is used. It is started, and stopped at
       the end; a LocalAgent is started, and stopped by whoever made it.
 
-    ``bindings`` are those to be spoken; the card's order decides among them (Spec: CARD-09). ``interface`` is used
+    ``bindings`` are those to be spoken, custom ones (:class:`~dragoman.ports.binding.Binding`) as objects; the card's
+    order decides among them (Spec: CARD-09). ``interface`` is used
     instead of those the card names. ``headers`` and ``extensions`` go with every call, ``card_headers`` with
     requests for the card only.
 
@@ -84,11 +98,13 @@ def connect(
     the making of a connection.
 
     ``http`` is an httpx2 client to use and not to close: for proxies, TLS, authentication. ``allow_private=False``
-    calls public addresses only and reads no files, for targets that are not trusted (Spec: AMB-71).
-    ``interceptors`` wrap the client's Operations, the first one outermost. ``cache`` keeps cards between
-    connections. ``reconnect`` and ``poll`` say how tasks are followed. ``subscribe_verb`` fixes the verb of
-    ``:subscribe`` on HTTP+JSON (Spec: AMB-88), and ``tenant_in_path=False`` keeps a tenant out of its paths (Spec:
-    AMB-89). ``clock`` makes message ids.
+    calls public addresses only and reads no files, for targets that are not trusted (Spec: AMB-71). ``interceptors``
+    wrap the client's Operations, the first one outermost. ``cache`` keeps cards between connections. ``reconnect``
+    and ``poll`` say how tasks are followed. ``subscribe_verb`` fixes the verb of ``:subscribe`` on HTTP+JSON (Spec:
+    AMB-88), and ``tenant_in_path=False`` keeps a tenant out of its paths (Spec: AMB-89). ``grpc`` is for gRPC
+    interfaces: TLS, limits (extra ``grpc``; without it they are passed over, unless nothing else is left). A quiet
+    stream over gRPC is watched by the connection's own pings instead of ``idle_timeout``. ``clock`` makes message
+    ids.
 
     Entering raises CardError, UnauthenticatedError or PermissionDeniedError (the card needs credentials),
     OutboundUrlError, ConnectError, RequestTimeoutError, ConnectionLostError; ConfigurationError for a binding that
@@ -107,6 +123,7 @@ def connect(
     http_settings = HttpSettings(
         client=http,
         bindings=_known(bindings),
+        custom={binding.uri: binding for binding in bindings if not isinstance(binding, str)},
         interface=interface,
         card_headers=dict(card_headers or {}),
         cache=cache,
@@ -114,15 +131,50 @@ def connect(
         allow_private=allow_private,
         subscribe_verb=subscribe_verb,
         tenant_in_path=tenant_in_path,
+        grpc=grpc or GrpcClientSettings(),
     )
     return Connection(target, settings, http_settings, tuple(interceptors))
 
 
-def _known(bindings: Sequence[str]) -> tuple[str, ...]:
-    unknown = [binding for binding in bindings if binding not in _CODECS]
+def _known(bindings: Sequence[str | Binding]) -> tuple[str, ...]:
+    """The names of bindings, those of custom ones being their URIs."""
+    unknown = [binding for binding in bindings if isinstance(binding, str) and binding not in BINDINGS]
     if unknown or not bindings:
-        raise ConfigurationError(f"bindings: {', '.join(unknown) or 'none'}; allowed are {', '.join(_CODECS)}")
-    return tuple(bindings)
+        allowed = f"{', '.join(BINDINGS)}, and custom bindings as objects"
+        raise ConfigurationError(f"bindings: {', '.join(unknown) or 'none'}; allowed are {allowed}")
+    return tuple(binding if isinstance(binding, str) else binding.uri for binding in bindings)
+
+
+def _installed(interfaces: list[AgentInterface]) -> list[AgentInterface]:
+    """The interfaces whose library is there. Raises MissingExtraError when none is left."""
+    if all(entry.protocol_binding != GRPC for entry in interfaces) or _has_grpc():
+        return interfaces
+    left = [entry for entry in interfaces if entry.protocol_binding != GRPC]
+    if not left:
+        raise MissingExtraError("gRPC, the only binding that is left for this agent,", "grpc")
+    return left
+
+
+def _has_grpc() -> bool:
+    try:
+        return find_spec("grpc") is not None and find_spec("google.protobuf") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+class _Later:
+    """Operations that are made when they are first needed: an interface that stands by loads no library."""
+
+    def __init__(self, make: Callable[[], Operations]) -> None:
+        self._operations = functools.cache(make)
+
+    async def call(self, op: Operation, request: msgspec.Struct, context: CallContext) -> msgspec.Struct:
+        """See :class:`~dragoman.ports.operations.Operations`."""
+        return await self._operations().call(op, request, context)
+
+    async def stream(self, op: Operation, request: msgspec.Struct, context: CallContext) -> EventStream:
+        """See :class:`~dragoman.ports.operations.Operations`."""
+        return await self._operations().stream(op, request, context)
 
 
 class Connection:
@@ -167,7 +219,8 @@ class Connection:
         )
         stack.push_async_callback(http.aclose)
         fetched = await read_target(self._target, http, self._http)
-        chain = self._chain(http, fetched)
+        transports = await stack.enter_async_context(AsyncExitStack())  # of its own, since some come later
+        chain = self._chain(http, fetched, transports)
         return self._client(chain, fetched.card, stack, lambda: chain.interface)
 
     async def _open_local(self, local: LocalAgent, stack: AsyncExitStack) -> Client:
@@ -186,20 +239,52 @@ class Connection:
         stack.push_async_callback(calls.aclose)
         return Client(calls, interface)
 
-    def _chain(self, http: HttpClient, fetched: FetchedCard) -> InterfaceChain:
-        return InterfaceChain([(entry, self._transport(http, entry)) for entry in self._interfaces(fetched)])
+    def _chain(self, http: HttpClient, fetched: FetchedCard, stack: AsyncExitStack) -> InterfaceChain:
+        first, *others = _installed(self._interfaces(fetched))
+        chain: list[tuple[AgentInterface, Operations]] = [(first, self._transport(http, first, stack))]
+        for entry in others:
+            chain.append((entry, _Later(functools.partial(self._transport, http, entry, stack))))
+        return InterfaceChain(chain)
 
-    def _transport(self, http: HttpClient, interface: AgentInterface) -> HttpTransport:
+    def _transport(self, http: HttpClient, interface: AgentInterface, stack: AsyncExitStack) -> Operations:
+        if interface.protocol_binding == GRPC:
+            return self._grpc_transport(interface, stack)
+        if interface.protocol_binding in self._http.custom:
+            return self._custom_transport(interface, stack)
         codec = _CODECS[interface.protocol_binding]
         if codec is rest and not self._http.tenant_in_path:
             codec = _RestWithoutTenantPath()
         verb = self._http.subscribe_verb
         return HttpTransport(http, codec, interface, idle=self._settings.idle_timeout, subscribe_verb=verb)
 
+    def _custom_transport(self, interface: AgentInterface, stack: AsyncExitStack) -> Operations:
+        edge = ClientEdge(
+            headers=self._settings.headers,
+            connect_timeout=self._http.connect_timeout,
+            idle_timeout=self._settings.idle_timeout,
+            allow_private=self._http.allow_private,
+        )
+        transport = self._http.custom[interface.protocol_binding].client(interface, edge)
+        stack.push_async_callback(transport.aclose)
+        return transport
+
+    def _grpc_transport(self, interface: AgentInterface, stack: AsyncExitStack) -> Operations:
+        from dragoman.client.grpc_transport import GrpcTransport
+
+        transport = GrpcTransport(
+            interface,
+            self._http.grpc,
+            connect_timeout=self._http.connect_timeout,
+            allow_private=self._http.allow_private,
+        )
+        stack.push_async_callback(transport.aclose)
+        return transport
+
     def _interfaces(self, fetched: FetchedCard) -> list[AgentInterface]:
         chosen = self._http.interface
         if chosen is None:
             return select_interfaces(fetched.card, self._http.bindings, card_url=fetched.url)
-        _known([chosen.protocol_binding])
+        if chosen.protocol_binding not in self._http.custom:
+            _known([chosen.protocol_binding])
         check_interface(chosen, card_url=chosen.url)
         return [chosen]

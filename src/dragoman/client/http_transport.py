@@ -39,7 +39,7 @@ from dragoman.model import (
 from dragoman.ports.operations import CallContext, EventStream
 
 # What changes nothing may be asked again when the connection broke (GET-05).
-_REPEATABLE = (
+REPEATABLE = (
     GET_TASK,
     LIST_TASKS,
     GET_TASK_PUSH_NOTIFICATION_CONFIG,
@@ -120,7 +120,7 @@ class HttpTransport:
         try:
             return await self._http.fetch(out.method, url, headers=headers, body=out.body, timeout=context.timeout)
         except ConnectionLostError:
-            if op not in _REPEATABLE:
+            if op not in REPEATABLE:
                 raise
         return await self._http.fetch(out.method, url, headers=headers, body=out.body, timeout=context.timeout)
 

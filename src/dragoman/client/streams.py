@@ -84,8 +84,32 @@ class ClientStream(AsyncIterator[StreamEvent]):
         """Number of the last event that was yielded, None when the peer sends none."""
         return None if self._progress.number is None else str(self._progress.number)
 
+    async def open(self) -> None:
+        """Make the first connection now, instead of at the first read. Raises what the agent refuses it with."""
+        await self._connect()
+
+    async def next_batch(self) -> list[Event]:
+        """The next events with their numbers, all that are at hand; an empty list is the end. Raises like iteration.
+
+        For whoever passes events on; events that hold nothing are left out, as they are in iteration.
+        """
+        ready = self._ready
+        while True:
+            while not ready:
+                await self._read_on()
+                if self._closed and not ready:
+                    return []
+            batch = [event for event in ready if event_of(event.response) is not None]
+            for event in ready:
+                self._progress.note(event)
+                if self._observe is not None:
+                    self._observe(event.response)
+            ready.clear()
+            if batch:
+                return batch
+
     def watch(self, observe: Callable[[StreamResponse], object]) -> None:
-        """Have ``observe`` called with each event just before it is yielded."""
+        """Have ``observe`` called with each event just before it is given out."""
         self._observe = observe
 
     def __aiter__(self) -> ClientStream:

@@ -12,12 +12,14 @@ from typing import Any
 
 import msgspec
 
+from dragoman.bindings.grpc.settings import GrpcClientSettings
 from dragoman.client.card_cache import CardCache, FetchedCard
 from dragoman.client.cards import BINDINGS, card_from_value
 from dragoman.client.discovery import CardFetcher, as_file, read_card_file
 from dragoman.errors import OutboundUrlError
 from dragoman.http.client import CONNECT_TIMEOUT, HttpClient, HttpxClient
 from dragoman.model import AgentCapabilities, AgentCard, AgentInterface
+from dragoman.ports.binding import Binding
 from dragoman.ports.operations import HasLocalAgent, LocalAgent
 
 Target = str | os.PathLike[str] | Mapping[str, Any] | AgentCard | AgentInterface | HasLocalAgent | LocalAgent
@@ -25,7 +27,7 @@ Target = str | os.PathLike[str] | Mapping[str, Any] | AgentCard | AgentInterface
 
 
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a connection uses HTTP. See :func:`connect`."""
+    """How a connection uses HTTP and gRPC. See :func:`connect`."""
 
     client: HttpxClient | None = None
     bindings: Sequence[str] = BINDINGS
@@ -36,6 +38,8 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     allow_private: bool = True
     subscribe_verb: str | None = None
     tenant_in_path: bool = True
+    grpc: GrpcClientSettings = GrpcClientSettings()
+    custom: Mapping[str, Binding] = {}
 
 
 def as_local(target: Target) -> LocalAgent | None:

@@ -61,10 +61,11 @@ class Event:
     """One item of a stream: a response, and its number in the task's log.
 
     ``number`` is None for what is not in the log (a direct message, the snapshot that opens a subscription has
-    the number of the last event it contains). ``json`` is encoded at most once, whoever reads it.
+    the number of the last event it contains). ``json`` is encoded at most once, whoever reads it. ``binary`` is where a
+    binding with another form keeps that one, for the same reason.
     """
 
-    __slots__ = ("_json", "_response", "number")
+    __slots__ = ("_json", "_response", "binary", "number")
 
     def __init__(
         self,
@@ -76,6 +77,7 @@ class Event:
         self._response = response
         self._json = json
         self.number = number
+        self.binary: bytes | None = None
 
     @property
     def response(self) -> StreamResponse:

@@ -1,7 +1,21 @@
 """Serving agents: the agent API and the application that serves it."""
 
+from dragoman.bindings.grpc.settings import GrpcServerSettings, ServerTls
 from dragoman.server.agent import Agent
-from dragoman.server.app import App, app
+from dragoman.server.app import App, Application, app
 from dragoman.server.context import Answer, ArtifactStream, Context, Fail, Reject, Reply
 
-__all__ = ["Agent", "Answer", "App", "ArtifactStream", "Context", "Fail", "Reject", "Reply", "app"]
+__all__ = [
+    "Agent",
+    "Answer",
+    "App",
+    "Application",
+    "ArtifactStream",
+    "Context",
+    "Fail",
+    "GrpcServerSettings",
+    "Reject",
+    "Reply",
+    "ServerTls",
+    "app",
+]

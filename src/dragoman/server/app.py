@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Protocol, Self
 
 from dragoman.bindings.endpoint import Endpoint
 from dragoman.bindings.settings import MIB, EndpointSettings
 from dragoman.card import CardFacts, build_card, check_card
 from dragoman.card.build import capabilities_of
 from dragoman.http.asgi import Receive, Scope, Send
-from dragoman.model import AgentCard
+from dragoman.model import AgentCard, AgentInterface
 from dragoman.ports.agent import Handler
+from dragoman.ports.binding import Binding
 from dragoman.ports.clock import Clock
 from dragoman.ports.operations import Caller, Operations
 from dragoman.ports.store import TaskStore
 from dragoman.protocol.validation import RequestRules
 from dragoman.protocol.versions import check_version
 from dragoman.runtime import Limits, Runtime
+from dragoman.server.halves import ServerHalves
 from dragoman.stores import check_store, open_store
 
 logger = logging.getLogger("dragoman.server")
@@ -29,6 +32,153 @@ IN_PROCESS_URL = "http://in-process.invalid"
 """The address in the card of an agent that is served without a socket; nothing answers there."""
 
 Interceptor = Callable[[Operations], Operations]
+
+
+class Application(ABC):
+    """What is served over HTTP, whatever stands behind it: an endpoint over operations, with its beginning and its end.
+
+    A kind of application says what its card is, what it opens and closes, and what it does when the end is near.
+    """
+
+    def __init__(
+        self,
+        operations: Operations,
+        settings: EndpointSettings,
+        interceptors: Sequence[Interceptor] = (),
+        bindings: Sequence[Binding] = (),
+    ) -> None:
+        for interceptor in reversed(interceptors):
+            operations = interceptor(operations)
+        self._operations = operations
+        self.settings = settings
+        self.public_url = settings.public_url
+        self._interfaces: tuple[AgentInterface, ...] = ()
+        self._endpoint = Endpoint(operations, card=self.card, settings=settings)
+        self._halves = ServerHalves(bindings, operations, settings)
+        self._starting: asyncio.Task[None] | None = None
+        self._started = False
+        self._stopping: asyncio.Task[None] | None = None
+
+    @property
+    @abstractmethod
+    def shutdown_grace(self) -> float:
+        """Seconds that running work has when the end was asked for."""
+
+    @abstractmethod
+    async def _open(self) -> None:
+        """Open what is needed; called once, or again when it failed."""
+
+    @abstractmethod
+    async def _close(self) -> None:
+        """Give running work its grace, then close what was opened; called once."""
+
+    # As a local agent.
+
+    @property
+    def operations(self) -> Operations:
+        """The agent's operations, interceptors included."""
+        return self._operations
+
+    @abstractmethod
+    def card(self, base_url: str) -> AgentCard:
+        """A new card for the agent at this address."""
+
+    def further_interfaces(self, base_url: str) -> list[AgentInterface]:
+        """The entries of the card for what is served besides HTTP: beside this app, and by custom bindings."""
+        return [*self._interfaces, *self._halves.interfaces(base_url)]
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """The types of ASGI scope that calls come by."""
+        return self._halves.scopes | {"http"}
+
+    def add_interface(self, interface: AgentInterface) -> None:
+        """Name an interface on the card that is served beside this app, after those that it has. Spec: CARD-06."""
+        self._interfaces = (*self._interfaces, interface)
+        self._endpoint.forget_card()
+
+    def remove_interface(self, interface: AgentInterface) -> None:
+        """Take an interface off the card that is not served any more. No error when it is not there."""
+        self._interfaces = tuple(entry for entry in self._interfaces if entry is not interface)
+        self._endpoint.forget_card()
+
+    async def start(self) -> AgentCard:
+        """Open what is needed and begin to work; returns the card. Safe to call twice."""
+        if not self._started:
+            if self._starting is None:
+                self._starting = asyncio.create_task(self._begin())
+            try:
+                await asyncio.shield(self._starting)
+            finally:
+                if self._starting.done() and self._starting.exception() is not None:
+                    self._starting = None
+            self._started = True
+        return self.card(self.public_url or IN_PROCESS_URL)
+
+    async def _begin(self) -> None:
+        await self._open()
+        try:
+            await self._halves.start()
+        except BaseException:
+            await self._close()
+            raise
+        self._endpoint.forget_card()
+
+    def begin_stop(self) -> None:
+        """Refuse new work from now on. The server's first act on SIGTERM."""
+        self._halves.begin_stop()
+
+    async def stop(self) -> None:
+        """Give running work its grace, then close what is open. Safe to call twice."""
+        if self._started:
+            if self._stopping is None:
+                self._stopping = asyncio.create_task(self._end())
+            await asyncio.shield(self._stopping)
+
+    async def _end(self) -> None:
+        self._halves.begin_stop()
+        try:
+            await self._close()
+        finally:
+            await self._halves.stop()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.stop()
+
+    # As an ASGI application.
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection scope."""
+        kind = scope["type"]
+        if kind == "lifespan":
+            await self._live(receive, send)
+            return
+        if not self._started:
+            await self.start()
+        half = self._halves.find(scope)
+        if half is not None:
+            await half(scope, receive, send)
+        elif kind == "http":
+            await self._endpoint(scope, receive, send)
+        elif kind == "websocket":
+            await send({"type": "websocket.close", "code": 1003})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self.start()
+        except Exception as error:
+            logger.exception("The server could not start")
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.stop()
+        await send({"type": "lifespan.shutdown.complete"})
 
 
 class Served(Protocol):
@@ -45,8 +195,10 @@ class Served(Protocol):
         ...
 
 
-class App:
+class App(Application):
     """An ASGI application that serves one agent over JSON-RPC and HTTP+JSON; mountable under any path.
+
+    gRPC is served beside it, on the same runtime: :func:`dragoman.server.serving.serve`.
 
     * ``store``: a store, or what :func:`dragoman.open_store` takes; default in memory, gone with the process;
     * ``public_url``: the address that clients use, with any prefix. Default: the address that the request came to by
@@ -54,10 +206,13 @@ class App:
       address ends with a slash;
     * ``limits``: see :class:`~dragoman.Limits`; ``max_body_bytes``: default 10 MiB;
     * ``cors``: origins whose pages may call; ``heartbeat``: seconds between comments on a quiet stream, default 15;
-    * ``identify``: authenticates a request, see :class:`~dragoman.bindings.settings.EndpointSettings`;
+    * ``identify``: authenticates a request, see :class:`~dragoman.bindings.settings.EndpointSettings`; it is the same
+      for all bindings;
     * ``infer_version``: take a request without ``A2A-Version`` as 1.0 (Spec: AMB-17);
     * ``known_contexts_only``: refuse context ids that the caller made up (Spec: AMB-45);
-    * ``interceptors``: wrap the operations, first is outermost.
+    * ``interceptors``: wrap the operations, first is outermost;
+    * ``bindings``: custom bindings to serve as well, such as
+      :class:`~dragoman.bindings.websocket.WebSocketBinding` (Spec: BIND-14); the card names them last.
 
     Starts with its server's lifespan or, where that does not reach it (a mounted app), with its first request; then
     ``async with app:`` or ``await app.stop()`` ends it in order. Raises ConfigurationError for a card that lacks
@@ -80,12 +235,12 @@ class App:
         infer_version: bool = False,
         known_contexts_only: bool = False,
         interceptors: Sequence[Interceptor] = (),
+        bindings: Sequence[Binding] = (),
         clock: Clock | None = None,
     ) -> None:
         facts = agent.facts
         check_card(build_card(facts, public_url or IN_PROCESS_URL))
         self._facts = facts
-        self.public_url = public_url
         limits = limits or Limits()
         self.runtime = Runtime(
             agent.handler,
@@ -98,9 +253,6 @@ class App:
             infer_version=infer_version,
             known_contexts_only=known_contexts_only,
         )
-        self._operations: Operations = self.runtime
-        for interceptor in reversed(interceptors):
-            self._operations = interceptor(self._operations)
         settings = EndpointSettings(
             public_url=public_url,
             identify=identify,
@@ -112,78 +264,27 @@ class App:
             card_max_age=card_max_age,
             cors=tuple(cors),
         )
-        self._endpoint = Endpoint(self._operations, card=self.card, settings=settings)
-        self._starting: asyncio.Task[None] | None = None
-        self._started = False
-        self._stopping: asyncio.Task[None] | None = None
-
-    # As a local agent.
+        super().__init__(self.runtime, settings, interceptors, bindings)
 
     @property
-    def operations(self) -> Operations:
-        """The agent's operations, interceptors included."""
-        return self._operations
+    def shutdown_grace(self) -> float:
+        """Seconds that running handlers have when the end was asked for."""
+        return self.runtime.limits.shutdown_grace
 
     def card(self, base_url: str) -> AgentCard:
         """A new card for the agent at this address."""
-        return build_card(self._facts, base_url)
-
-    async def start(self) -> AgentCard:
-        """Open the store and begin to work; returns the card. Raises StoreError. Safe to call twice."""
-        if not self._started:
-            if self._starting is None:
-                self._starting = asyncio.create_task(self.runtime.start())
-            try:
-                await asyncio.shield(self._starting)
-            finally:
-                if self._starting.done() and self._starting.exception() is not None:
-                    self._starting = None
-            self._started = True
-        return self.card(self.public_url or IN_PROCESS_URL)
+        return build_card(self._facts, base_url, more=self.further_interfaces(base_url))
 
     def begin_stop(self) -> None:
         """Refuse new work from now on; streams of idle tasks end. The server's first act on SIGTERM."""
         self.runtime.begin_stop()
+        super().begin_stop()
 
-    async def stop(self) -> None:
-        """Give handlers their grace, record the rest, close the store. Safe to call twice."""
-        if self._started:
-            if self._stopping is None:
-                self._stopping = asyncio.create_task(self.runtime.stop())
-            await asyncio.shield(self._stopping)
+    async def _open(self) -> None:
+        await self.runtime.start()
 
-    async def __aenter__(self) -> App:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.stop()
-
-    # As an ASGI application.
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection scope."""
-        if scope["type"] == "http":
-            if not self._started:
-                await self.start()
-            await self._endpoint(scope, receive, send)
-        elif scope["type"] == "lifespan":
-            await self._live(receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1003})
-
-    async def _live(self, receive: Receive, send: Send) -> None:
-        await receive()
-        try:
-            await self.start()
-        except Exception as error:
-            logger.exception("The server could not start")
-            await send({"type": "lifespan.startup.failed", "message": str(error)})
-            return
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        await self.stop()
-        await send({"type": "lifespan.shutdown.complete"})
+    async def _close(self) -> None:
+        await self.runtime.stop()
 
 
 app = App

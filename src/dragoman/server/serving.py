@@ -1,21 +1,31 @@
-"""Serving an App with uvicorn: the one door to it."""
+"""Serving an App with uvicorn, and over gRPC beside it: the one door to uvicorn."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import signal
 import socket
 from collections.abc import Callable, Generator
+from importlib.util import find_spec
 from types import FrameType
+from typing import TYPE_CHECKING, Any
 
+from dragoman.bindings.grpc.settings import GrpcServerSettings
 from dragoman.errors import ConfigurationError, MissingExtraError
-from dragoman.server.app import App
+from dragoman.server.app import Application
 
 try:
     import uvicorn
 except ImportError as error:
     raise MissingExtraError("dragoman's HTTP server", "cli") from error
+
+if TYPE_CHECKING:
+    from dragoman.server.grpc_serving import GrpcServer
+
+_MARGIN = 5.0
+"""Seconds that open calls have beyond the grace of the work behind them."""
 
 PORT_HINT = "set another port, or 0 for any free one"
 
@@ -43,10 +53,69 @@ def base_url(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def websocket_options(app: Application) -> dict[str, Any]:
+    """What uvicorn is told of WebSockets: nothing, unless a binding of the app takes them. Raises MissingExtraError.
+
+    Heartbeats are the binding's own; compression is off, since it costs memory, and tells of secrets by its sizes.
+    """
+    if "websocket" not in app.scopes:
+        return {"ws": "none"}
+    if find_spec("websockets") is None:
+        raise MissingExtraError("The server of the WebSocket binding", "websocket")
+    return {
+        "ws": "websockets-sansio",
+        # Beyond the limit of requests, so that what is not far beyond gets an answer that says why.
+        "ws_max_size": 2 * app.settings.max_body_bytes + 64 * 1024,
+        "ws_ping_interval": None,
+        "ws_per_message_deflate": False,
+    }
+
+
+class _Beside:
+    """An app and, perhaps, the gRPC server beside it, which begin and end together."""
+
+    def __init__(self, app: Application, grpc: GrpcServer | None) -> None:
+        self._app = app
+        self._grpc = grpc
+        self.has_sockets = "websocket" in app.scopes
+
+    def begin_stop(self) -> None:
+        """No new work from here on."""
+        self._app.begin_stop()
+        if self._grpc is not None:
+            self._grpc.begin_stop()
+
+    async def stop(self) -> None:
+        """End the work, and with it calls and streams."""
+        if self._grpc is None:
+            await self._app.stop()
+            return
+        # New calls are refused at once; those that are open end by the end of the work behind them.
+        leaving = asyncio.create_task(self._grpc.stop(self._app.shutdown_grace + _MARGIN))
+        await self._app.stop()
+        await self._grpc.stop()
+        await leaving
+
+
+async def _start(app: Application, grpc: GrpcServerSettings | None, listening: socket.socket) -> _Beside:
+    await app.start()
+    if grpc is None:
+        return _Beside(app, None)
+    try:
+        from dragoman.server.grpc_serving import start_grpc
+
+        return _Beside(app, await start_grpc(app, grpc, listening.getsockname()[0]))
+    except BaseException:
+        await app.stop()
+        raise
+
+
 class _Server(uvicorn.Server):
     """uvicorn's server, which tells the app of the end as soon as it is asked for."""
 
-    def __init__(self, config: uvicorn.Config, app: App, on_ready: Callable[[], None] | None, signals: bool) -> None:
+    def __init__(
+        self, config: uvicorn.Config, app: _Beside, on_ready: Callable[[], None] | None, signals: bool
+    ) -> None:
         super().__init__(config)
         self._app = app
         self._on_ready = on_ready
@@ -80,26 +149,32 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End calls and streams by ending the work behind them, then the connections."""
         self._stopping = asyncio.create_task(self._app.stop())
+        if self._app.has_sockets:
+            await asyncio.wait((self._stopping,))  # uvicorn cuts WebSockets off at once
         await super().shutdown(sockets)
         await self._stopping
 
 
 async def serve(
-    app: App,
+    app: Application,
     listening: socket.socket,
     *,
+    grpc: GrpcServerSettings | None = None,
     on_ready: Callable[[], None] | None = None,
     handle_signals: bool = True,
 ) -> None:
     """Serve until SIGTERM or SIGINT (or cancellation), then shut down in order.
 
+    With ``grpc``, a gRPC server runs beside it, and the card names it (extra ``grpc``).
+
     At the signal new work is refused at once, while calls and streams of running tasks may end; handlers that are not
     done after ``limits.shutdown_grace`` seconds are interrupted and recorded. ``on_ready`` is called when connections
-    are taken. Raises what :meth:`App.start` raises, which says what is wrong, before anything else is done; and
+    are taken. Raises what :meth:`Application.start` raises, which says what is wrong, before anything else is done; and
     ConfigurationError when the server could not start for another reason, of which its log tells.
     """
     try:
-        await app.start()
+        options = websocket_options(app)
+        served = await _start(app, grpc, listening)
     except BaseException:
         listening.close()
         raise
@@ -108,28 +183,44 @@ async def serve(
         lifespan="on",
         log_config=None,
         access_log=False,
-        ws="none",
+        **options,
         server_header=False,
         proxy_headers=False,  # what a request says of the way it took is no address of ours; public_url is
     )
-    server = _Server(config, app, on_ready, handle_signals)
+    server = _Server(config, served, on_ready, handle_signals)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     try:
         await asyncio.shield(serving)
     except asyncio.CancelledError:
-        app.begin_stop()
+        served.begin_stop()
         server.should_exit = True
         await serving
         raise
     if not server.started:
-        await app.stop()
+        await served.stop()
         raise ConfigurationError("the server could not start")
 
 
-def run_app(app: App, listening: socket.socket, *, on_ready: Callable[[], None] | None = None) -> None:
-    """:func:`serve` in an event loop of its own, that of uvloop where it is installed. Blocks until the end."""
+def run_app(
+    app: Application,
+    listening: socket.socket,
+    *,
+    grpc: GrpcServerSettings | None = None,
+    on_ready: Callable[[], None] | None = None,
+) -> None:
+    """:func:`serve` in an event loop of its own, that of uvloop where it is installed. Blocks until the end.
+
+    The process is taken to be the server's: what was imported by then is left out of garbage collection.
+    """
+
+    def ready() -> None:
+        gc.collect()
+        gc.freeze()
+        if on_ready is not None:
+            on_ready()
+
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(serve(app, listening, on_ready=on_ready))
+        runner.run(serve(app, listening, grpc=grpc, on_ready=ready))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

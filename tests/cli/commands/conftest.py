@@ -11,19 +11,19 @@ from examples.process import DRAGOMAN, AgentProcess
 from tests.cli.commands import peer as peers
 from tests.cli.commands.program import Dragoman
 
-BINDINGS = ("JSONRPC", "HTTP+JSON")
+BINDINGS = ("JSONRPC", "HTTP+JSON", "GRPC")
 
 
 @pytest.fixture(scope="session")
 def echo_url() -> Iterator[str]:
     """The address of ``dragoman server --echo``."""
-    with AgentProcess([DRAGOMAN, "server", "--echo", "--quiet"]) as process:
+    with AgentProcess([DRAGOMAN, "server", "--echo", "--quiet", "--grpc-port", "0"]) as process:
         yield process.url
 
 
 @pytest.fixture(params=BINDINGS)
 def at(request: pytest.FixtureRequest, echo_url: str) -> tuple[str, ...]:
-    """Options that lead to the echo agent, over either binding."""
+    """Options that lead to the echo agent, over each binding."""
     return ("-a", echo_url, "--transport", request.param)
 
 

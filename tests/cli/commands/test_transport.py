@@ -18,9 +18,9 @@ def used(peer: Peer) -> list[str]:
 @pytest.mark.req("A2ACLI_TX_001", "A2ACLI_TX_002", "A2ACLI_TX_004")
 def test_the_card_decides_unless_the_user_does(dragoman: Dragoman, peer: Peer) -> None:
     peer.play = lambda seen: result(seen, task())
-    grpc = peer.interface("GRPC")
+    custom = peer.interface("https://bindings.example/pigeon")
     run = ("task", "get", "t-1", "-a", peer.url)
-    peer.card["supportedInterfaces"] = [grpc, peer.interface(RPC), peer.interface(REST)]
+    peer.card["supportedInterfaces"] = [custom, peer.interface(RPC), peer.interface(REST)]
     dragoman.inside(*run)
     dragoman.inside(*run, "--transport", "rest")
     dragoman.inside(*run, "--transport", "GRPC", "--transport", "HTTP+JSON", "--transport", "jsonrpc")
@@ -48,7 +48,7 @@ def test_of_one_binding_the_highest_version_that_is_spoken_is_used(dragoman: Dra
 @pytest.mark.req("A2ACLI_VER_001", "A2ACLI_OUT_004")
 def test_nothing_in_common_is_said_before_anything_is_sent(dragoman: Dragoman, peer: Peer) -> None:
     run = ("task", "get", "t-1", "-a", peer.url, "-o", "json")
-    peer.card["supportedInterfaces"] = [peer.interface("GRPC")]
+    peer.card["supportedInterfaces"] = [peer.interface("https://bindings.example/pigeon")]
     no_binding = dragoman.inside(*run)
     peer.card["supportedInterfaces"] = [peer.interface(RPC, protocolVersion="0.3")]
     no_version = dragoman.inside(*run)
@@ -144,3 +144,18 @@ def test_a_file_decides_like_a_card_that_was_fetched(dragoman: Dragoman, peer: P
 
     assert used(peer) == [REST] * 4
     assert len(peer.seen) == 4
+
+
+@pytest.mark.req("A2ACLI_TX_005", "A2ACLI_TX_002")
+def test_grpc_is_spoken_for_single_answers_streams_and_errors(dragoman: Dragoman, echo_url: str) -> None:
+    at = ("-a", echo_url, "--transport", "grpc", "--bearer", "secret-of-the-test")
+
+    sent = dragoman("send", *at, "hello", "--verbose")
+    got = dragoman("task", "get", sent.field("Task"), *at)
+    streamed = dragoman("send", *at, "!stream 5", "--stream", "-o", "json")
+    unknown = dragoman("task", "get", "nobody", *at, "-o", "json")
+
+    assert "Selected interface: GRPC 1.0 127.0.0.1:" in sent.out + sent.err
+    assert got.field("State") == "COMPLETED"
+    assert len(streamed.out.splitlines()) > 2
+    assert (unknown.status, unknown.error["code"]) == (1, "TaskNotFoundError")

@@ -1,0 +1,43 @@
+"""One cell of the matrix as a test: a scenario, whose client, whose server, which binding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import tests.peers.scenarios  # noqa: F401  registers what is run
+from tests.peers.calling import Caller, Json, Refused
+from tests.peers.deviations import BOTH, deviations_of
+from tests.peers.matrix import record
+from tests.peers.scenario import SCENARIOS, Scenario
+
+
+def parameters(*whos: str) -> Sequence[Any]:
+    """Every scenario with every pair and binding. Only a cell that is as it must be proves rows of the register."""
+    return [_parameter(scenario, who, binding) for scenario in SCENARIOS.values() for who in whos for binding in BOTH]
+
+
+def _parameter(scenario: Scenario, who: str, binding: str) -> Any:
+    plain = not deviations_of(scenario.name, who, binding)
+    rows = [pytest.mark.req(*scenario.rows)] if scenario.rows and plain else []
+    return pytest.param(scenario, who, binding, id=f"{scenario.name}-{who}-{binding}", marks=rows)
+
+
+async def run(scenario: Scenario, who: str, binding: str, caller: Caller, item: pytest.Item, *, ours: bool) -> None:
+    """Run a scenario and compare what was seen; ``ours``: whether the client is."""
+    known = deviations_of(scenario.name, who, binding)
+    expected: Json = {**scenario.expected, **(scenario.ours if ours else {})}
+    for deviation in known:
+        expected = deviation.seen if "refused" in deviation.seen else expected | deviation.seen
+    with record(item, scenario.name, who, binding, [deviation.reason for deviation in known]):
+        try:
+            seen = await scenario.run(caller)
+        except Refused as refused:
+            seen = {"refused": refused.name}
+            refused_with = str(refused)
+        else:
+            refused_with = ""
+
+        assert seen == expected, refused_with

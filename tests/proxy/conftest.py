@@ -1,0 +1,19 @@
+"""The bindings on both sides of a proxy."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.proxy.chain import BINDINGS
+
+
+@pytest.fixture(params=BINDINGS)
+def near(request: pytest.FixtureRequest) -> str:
+    """The binding by which a client comes to the proxy."""
+    return str(request.param)
+
+
+@pytest.fixture(params=BINDINGS)
+def far(request: pytest.FixtureRequest) -> str:
+    """The binding by which the proxy goes to the agent."""
+    return str(request.param)
