@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
@@ -47,7 +46,6 @@ TALK = """
 task = asyncio.run(talk())
 print(task.artifacts[0].parts[0].text, theirs(id="t").id)
 """
-SDK = "import a2a.types.a2a_pb2 as sdk\ntheirs = sdk.Task\n"
 
 
 def run(program: str, *arguments: str, flags: tuple[str, ...] = ("-W", "error")) -> str:
@@ -72,17 +70,6 @@ def test_messages_of_the_same_names_in_the_default_pool_are_no_clash_and_nothing
     program: str, compiled: Path
 ) -> None:
     assert run(program, str(compiled)) == "hello t\n"
-
-
-@pytest.mark.req("B173")
-@pytest.mark.parametrize("order", ["theirs first", "ours first"])
-def test_the_official_sdk_runs_in_the_same_process(order: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pytest.importorskip("a2a.types.a2a_pb2", reason="a2a-sdk is not installed here")
-    program = SDK + OURS + TALK if order == "theirs first" else OURS + SDK + TALK
-
-    assert run(program, flags=()) == "hello t\n"
 
 
 def test_nothing_is_registered_in_the_default_pool() -> None:
