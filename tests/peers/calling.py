@@ -26,6 +26,7 @@ from dragoman.client import Client, ClientStream
 from dragoman.errors import DragomanError
 from dragoman.model import (
     Message,
+    Operation,
     Task,
     TaskArtifactUpdateEvent,
     TaskPushNotificationConfig,
@@ -34,6 +35,7 @@ from dragoman.model import (
     decode_value,
     encode_json,
 )
+from dragoman.ports.operations import CallContext, EventStream, Operations
 
 Json = dict[str, Any]
 BOUND = 20.0
@@ -326,9 +328,32 @@ async def our_caller(url: str, binding: str) -> AsyncIterator[OurCaller]:
 
     async with (
         httpx2.AsyncClient(event_hooks={"request": [overwrite]}, timeout=BOUND) as http,
-        dragoman.connect(url, bindings=(binding,), http=http, check_capabilities=False, timeout=BOUND) as client,
+        dragoman.connect(
+            url,
+            bindings=(binding,),
+            http=http,
+            check_capabilities=False,
+            timeout=BOUND,
+            interceptors=[lambda below: _OtherVersion(below, versions)],
+        ) as client,
     ):
         yield OurCaller(client, versions)
+
+
+class _OtherVersion:
+    """Sends another version than the client's own, where no HTTP request passes by."""
+
+    def __init__(self, below: Operations, versions: Mapping[str, str]) -> None:
+        self._below = below
+        self._versions = versions
+
+    async def call(self, op: Operation, request: msgspec.Struct, context: CallContext) -> msgspec.Struct:
+        context.version = next(iter(self._versions.values()), context.version)
+        return await self._below.call(op, request, context)
+
+    async def stream(self, op: Operation, request: msgspec.Struct, context: CallContext) -> EventStream:
+        context.version = next(iter(self._versions.values()), context.version)
+        return await self._below.stream(op, request, context)
 
 
 def _replace(headers: httpx2.Headers, other: Mapping[str, str]) -> None:

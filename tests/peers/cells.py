@@ -14,9 +14,11 @@ from tests.peers.matrix import record
 from tests.peers.scenario import SCENARIOS, Scenario
 
 
-def parameters(*whos: str) -> Sequence[Any]:
+def parameters(*whos: str, bindings: Sequence[str] = BOTH) -> Sequence[Any]:
     """Every scenario with every pair and binding. Only a cell that is as it must be proves rows of the register."""
-    return [_parameter(scenario, who, binding) for scenario in SCENARIOS.values() for who in whos for binding in BOTH]
+    return [
+        _parameter(scenario, who, binding) for scenario in SCENARIOS.values() for who in whos for binding in bindings
+    ]
 
 
 def _parameter(scenario: Scenario, who: str, binding: str) -> Any:

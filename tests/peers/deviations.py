@@ -13,6 +13,7 @@ SDK_SERVER = "its server"
 JS_CLIENT = "client of a2a-js"
 JS_SERVER = "server of a2a-js"
 BOTH = ("JSONRPC", "HTTP+JSON")
+ALL = (*BOTH, "GRPC")
 
 
 class Deviation(msgspec.Struct, frozen=True):
@@ -25,10 +26,10 @@ class Deviation(msgspec.Struct, frozen=True):
     who: tuple[str, ...]
     seen: Json
     reason: str
-    bindings: tuple[str, ...] = BOTH
+    bindings: tuple[str, ...] = ALL
 
 
-_REST_INVALID = "A2AClientError"
+_GENERAL = "A2AClientError"
 
 A2A_SDK_1_3: tuple[Deviation, ...] = (
     Deviation(
@@ -42,18 +43,18 @@ A2A_SDK_1_3: tuple[Deviation, ...] = (
         "invalid parameters",
         (SDK_CLIENT,),
         {
-            "no_parts": _REST_INVALID,
-            "no_role": _REST_INVALID,
-            "other_context": _REST_INVALID,
-            "page_size_0": _REST_INVALID,
-            "page_size_101": _REST_INVALID,
-            "page_token": _REST_INVALID,
-            "history_length": _REST_INVALID,
+            "no_parts": _GENERAL,
+            "no_role": _GENERAL,
+            "other_context": _GENERAL,
+            "page_size_0": _GENERAL,
+            "page_size_101": _GENERAL,
+            "page_token": _GENERAL,
+            "history_length": _GENERAL,
         },
-        "Over HTTP+JSON, a2a-sdk's client tells errors only by the reason of an ErrorInfo, and looks for "
-        "INVALID_PARAMS, which the specification does not have; 400 INVALID_ARGUMENT with a BadRequest (§11.6) becomes "
-        "a general error.",
-        bindings=("HTTP+JSON",),
+        "Over HTTP+JSON and gRPC, a2a-sdk's client tells errors only by the reason of an ErrorInfo, and looks for "
+        "INVALID_PARAMS, which the specification does not have; INVALID_ARGUMENT with a BadRequest (§10.6, §11.6) "
+        "becomes a general error.",
+        bindings=("HTTP+JSON", "GRPC"),
     ),
     Deviation(
         "push notifications, not offered",
@@ -67,6 +68,13 @@ A2A_SDK_1_3: tuple[Deviation, ...] = (
         (SDK_SERVER,),
         {"minor": "none"},
         "a2a-sdk's server compares the major version only; Major.Minor is what must be the same (§3.6, AMB-19).",
+    ),
+    Deviation(
+        "other versions",
+        (SDK_SERVER,),
+        {"next": "none", "none": "none"},
+        "Over gRPC, a2a-sdk's server does not look at the version (§3.6.2, AMB-98).",
+        bindings=("GRPC",),
     ),
 )
 

@@ -16,8 +16,10 @@ PROPERTY = "peers"
 HEADINGS = {
     ("its client", "JSONRPC"): "a2a-sdk → dragoman, JSON-RPC",
     ("its client", "HTTP+JSON"): "a2a-sdk → dragoman, HTTP+JSON",
+    ("its client", "GRPC"): "a2a-sdk → dragoman, gRPC",
     ("its server", "JSONRPC"): "dragoman → a2a-sdk, JSON-RPC",
     ("its server", "HTTP+JSON"): "dragoman → a2a-sdk, HTTP+JSON",
+    ("its server", "GRPC"): "dragoman → a2a-sdk, gRPC",
     ("client of a2a-js", "JSONRPC"): "a2a-js → dragoman, JSON-RPC",
     ("client of a2a-js", "HTTP+JSON"): "a2a-js → dragoman, HTTP+JSON",
     ("server of a2a-js", "JSONRPC"): "dragoman → a2a-js, JSON-RPC",

@@ -48,7 +48,7 @@ async def _card(caller: Caller) -> Json:
     card = caller.card
     return {
         "name": card["name"],
-        "bindings": [entry["protocolBinding"] for entry in card["supportedInterfaces"]],
+        "bindings": [entry["protocolBinding"] for entry in card["supportedInterfaces"]][:2],  # gRPC is not on every one
         "versions": sorted({entry["protocolVersion"] for entry in card["supportedInterfaces"]}),
         "streaming": card["capabilities"]["streaming"],
         "skills": [skill["id"] for skill in card["skills"]],

@@ -1,6 +1,6 @@
 """The peers' agent, written with the official SDK: ``python sdk_agent.py``. Runs under the SDK's own interpreter.
 
-Serves both HTTP bindings on a free port of this machine and prints its address. What it does is told in
+Serves the three bindings on free ports of this machine and prints its address. What it does is told in
 ``tests/peers/our_agent.py``, word for word the same.
 """
 
@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import socket
 
+import grpc
 import uvicorn
 from a2a.helpers import new_task_from_user_message, new_text_message, new_text_part
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
-from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.request_handlers import DefaultRequestHandler, GrpcHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import (
@@ -23,6 +24,7 @@ from a2a.types import (
     AgentSkill,
     Role,
     TaskState,
+    a2a_pb2_grpc,
 )
 from starlette.applications import Starlette
 
@@ -98,7 +100,7 @@ def _said(text: str, context: RequestContext):
     return new_text_message(text, context_id=context.context_id, task_id=context.task_id, role=Role.ROLE_AGENT)
 
 
-def make_card(url: str) -> AgentCard:
+def make_card(url: str, grpc_address: str) -> AgentCard:
     modes = ["text/plain", "application/json", "application/octet-stream", "image/png"]
     return AgentCard(
         name="Words",
@@ -106,7 +108,7 @@ def make_card(url: str) -> AgentCard:
         version="1.0.0",
         supported_interfaces=[
             AgentInterface(url=url, protocol_binding=binding, protocol_version="1.0")
-            for binding in ("JSONRPC", "HTTP+JSON")
+            for binding, url in (("JSONRPC", url), ("HTTP+JSON", url), ("GRPC", grpc_address))
         ],
         capabilities=AgentCapabilities(streaming=True, push_notifications=False),
         default_input_modes=modes,
@@ -115,22 +117,25 @@ def make_card(url: str) -> AgentCard:
     )
 
 
-def main() -> None:
+async def main() -> None:
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    card = make_card(url)
+    beside = grpc.aio.server()
+    card = make_card(url, f"127.0.0.1:{beside.add_insecure_port('127.0.0.1:0')}")
     handler = DefaultRequestHandler(Words(), InMemoryTaskStore(), card)
     routes = [
         *create_agent_card_routes(card),
         *create_jsonrpc_routes(handler, "/"),
         *create_rest_routes(handler),
     ]
+    a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), beside)
+    await beside.start()
     listening.listen(256)
     print(url, flush=True)
     config = uvicorn.Config(Starlette(routes=routes), log_level="critical", access_log=False, ws="none")
-    asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
+    await uvicorn.Server(config).serve(sockets=[listening])
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

@@ -19,6 +19,7 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
+import grpc
 import httpx
 from a2a import types
 from a2a.client import A2ACardResolver, Client, ClientCallContext, ClientConfig, ClientFactory
@@ -72,7 +73,11 @@ class Driver:
         asking.CopyFrom(card)
         asking.capabilities.extended_agent_card = True
         for kind, streaming in (("unary", False), ("streaming", True)):
-            config = ClientConfig(streaming=streaming, supported_protocol_bindings=[command["binding"]])
+            config = ClientConfig(
+                streaming=streaming,
+                supported_protocol_bindings=[command["binding"]],
+                grpc_channel_factory=grpc.aio.insecure_channel,
+            )
             self._clients[kind] = ClientFactory(config).create(asking)
         return told(card)
 
