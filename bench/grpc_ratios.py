@@ -1,4 +1,5 @@
-"""What a gRPC call costs, next to a bare ``grpc.aio`` servicer that reads the same messages and sends the same ones.
+"""What a gRPC call costs, next to a bare ``grpc.aio`` servicer that reads the same messages and sends the same ones,
+and to a2a-sdk with the same agent.
 
 As in ``ratios``, the servers run one after the other in processes of their own, and what is compared is the processor
 time of the server process for one answer.
@@ -17,7 +18,7 @@ from grpc import aio
 
 from bench.agents import PAUSE, PIECE
 from bench.load import WARM_UP, WrongAnswer
-from bench.processes import Measured, Server, serving
+from bench.processes import Measured, Server, command_for, serving
 from bench.ratios import mark
 from bench.requests import message
 from dragoman.bindings.grpc.messages import encode_message
@@ -27,6 +28,8 @@ from dragoman.model import SendMessageRequest, decode_value
 BINDING = "GRPC"
 CONNECTIONS = 4
 CALLS_AT_A_TIME = 16
+SDK_GOAL = 5.0
+"""How many times a2a-sdk's speed is to be reached."""
 
 
 class GrpcCase(msgspec.Struct, frozen=True):
@@ -59,19 +62,35 @@ class GrpcRow(msgspec.Struct, frozen=True):
     messages: int
     ours: Measured
     bare: Measured
+    sdk: Measured | None
 
     @property
     def ratio(self) -> float:
         """Of the bare servicer's speed."""
         return self.bare.cpu / self.ours.cpu
 
+    @property
+    def sdk_ratio(self) -> float | None:
+        """How many times as fast as a2a-sdk; None where that could not be installed."""
+        return None if self.sdk is None else self.sdk.cpu / self.ours.cpu
+
 
 def grpc_cells(row: GrpcRow) -> list[str]:
-    """A line of the table of ``ratios``, without what was not measured."""
-    case, ours, bare = row.case, row.ours, row.bare
-    first = [case.title, BINDING, str(row.messages), f"{row.ratio:.2f}{mark(row.ratio, case.goal)}", f"{case.goal:g}"]
-    times = [f"{ours.cpu:,.0f}", f"{bare.cpu:,.0f}", "-", f"{ours.rate:,.0f}", f"{bare.rate:,.0f}", "-"]
-    return [*first, "-", "-", *times, f"{ours.memory:.0f}", "-"]
+    """A line of the table of ``ratios``."""
+    case, servers, times = row.case, (row.ours, row.bare, row.sdk), row.sdk_ratio
+    return [
+        case.title,
+        BINDING,
+        str(row.messages),
+        f"{row.ratio:.2f}{mark(row.ratio, case.goal)}",
+        f"{case.goal:g}",
+        "-" if times is None else f"{times:.1f}{mark(times, SDK_GOAL)}",
+        f"{SDK_GOAL:g}",
+        *(f"{one.cpu:,.0f}" if one else "-" for one in servers),
+        *(f"{one.rate:,.0f}" if one else "-" for one in servers),
+        f"{row.ours.memory:.0f}",
+        f"{row.sdk.memory:.0f}" if row.sdk else "-",
+    ]
 
 
 class GrpcLoad:
@@ -118,8 +137,8 @@ class GrpcLoad:
         return [await call(self._request, metadata=metadata)]
 
 
-async def run_grpc_case(case: GrpcCase, seconds: float, folder: Path) -> GrpcRow:
-    """Measure one row. Raises WrongAnswer."""
+async def run_grpc_case(case: GrpcCase, seconds: float, folder: Path, sdk: Path | None) -> GrpcRow:
+    """Measure one row. ``sdk`` is the interpreter of a2a-sdk, or None. Raises WrongAnswer."""
     with serving(_command("dragoman"), case.agent) as server:
         messages, ours = await _measure(server, case, seconds)
     if case.streams and sum(PIECE.encode() in item for item in messages) != 100:
@@ -128,7 +147,11 @@ async def run_grpc_case(case: GrpcCase, seconds: float, folder: Path) -> GrpcRow
     file.write_bytes(msgspec.json.encode(messages))
     with serving(_command("bare"), str(file), str(PAUSE if case.agent == "tokens" else 0)) as server:
         _, bare = await _measure(server, case, seconds)
-    return GrpcRow(case, len(messages), ours, bare)
+    theirs = None
+    if sdk is not None:
+        with serving(command_for("a2a-sdk", sdk), case.agent, "", "grpc") as server:
+            _, theirs = await _measure(server, case, seconds)
+    return GrpcRow(case, len(messages), ours, bare, theirs)
 
 
 def _command(kind: str) -> list[str]:

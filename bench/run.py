@@ -64,7 +64,7 @@ async def measure_ratios(only: str, seconds: float, folder: Path, sdk: Path | No
         keep(cells(await run_case(case, binding, seconds, folder, sdk)))
     for grpc_case in GRPC_CASES:
         if only in grpc_case.title:
-            keep(grpc_cells(await run_grpc_case(grpc_case, seconds, folder)))
+            keep(grpc_cells(await run_grpc_case(grpc_case, seconds, folder, sdk)))
     return rows
 
 

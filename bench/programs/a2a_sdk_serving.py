@@ -1,4 +1,4 @@
-"""The agents that are measured, written with a2a-sdk: ``python a2a_sdk_serving.py NAME STORE``.
+"""The agents that are measured, written with a2a-sdk: ``python a2a_sdk_serving.py NAME STORE [grpc]``.
 
 Runs under the SDK's own interpreter, on the server that dragoman is measured on, and prints its port.
 ``bench/agents.py`` says what the agents do. STORE is a SQLite file, ``memory:N`` for a store in memory that has N tasks
@@ -12,6 +12,7 @@ import gc
 import socket
 import sys
 
+import grpc
 import uvicorn
 import uvloop
 from a2a import types
@@ -19,10 +20,10 @@ from a2a.helpers import new_task_from_user_message, new_text_message, new_text_p
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.context import ServerCallContext
 from a2a.server.events import EventQueue
-from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.request_handlers import DefaultRequestHandler, GrpcHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import DatabaseTaskStore, InMemoryTaskStore, TaskStore, TaskUpdater
-from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
+from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, a2a_pb2_grpc
 from sqlalchemy.ext.asyncio import create_async_engine
 from starlette.applications import Starlette
 
@@ -145,9 +146,11 @@ def make_card(name: str) -> AgentCard:
     )
 
 
-async def serve(name: str, file: str) -> None:
+async def serve(name: str, file: str, binding: str = "") -> None:
     card = make_card(name)
     handler = DefaultRequestHandler(AGENTS[name](), await make_store(file), card)
+    if binding == "grpc":
+        await serve_grpc(handler)
     routes = [*create_agent_card_routes(card), *create_jsonrpc_routes(handler, "/"), *create_rest_routes(handler)]
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
@@ -166,4 +169,14 @@ async def serve(name: str, file: str) -> None:
     await uvicorn.Server(config).serve(sockets=[listening])
 
 
-uvloop.run(serve(sys.argv[1], sys.argv[2]))
+async def serve_grpc(handler: DefaultRequestHandler) -> None:
+    server = grpc.aio.server()
+    a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    print(port, flush=True)
+    gc.freeze()
+    await server.wait_for_termination()
+
+
+uvloop.run(serve(*sys.argv[1:]))
