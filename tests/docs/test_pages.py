@@ -23,7 +23,7 @@ def test_a_reader_who_does_what_a_page_says_sees_what_it_says(page: Path, tmp_pa
     with Reader(tmp_path) as reader:
         done = reader.follow(page)
 
-    assert done
+    assert done or not read_blocks(page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
