@@ -95,13 +95,14 @@ A2A_JS_1_3: tuple[Deviation, ...] = (
         {"refused": _JS_INVALID},
         "a2a-js drops a data part's null when it reads JSON, so that a part without content is sent, which dragoman "
         "refuses; null is data (B001).",
-        bindings=("HTTP+JSON",),
+        bindings=("HTTP+JSON", "GRPC"),
     ),
     Deviation(
         "data that is null, false or empty",
         (JS_SERVER,),
         {"parts": [{}, {"data": False}, {"data": []}, {"data": 0}]},
         "a2a-js drops a data part's null when it reads JSON; null is data (B001).",
+        bindings=BOTH,
     ),
     Deviation(
         "whole numbers beyond 2^53",
@@ -116,9 +117,9 @@ A2A_JS_1_3: tuple[Deviation, ...] = (
             ("no_parts", "no_role", "other_context", "page_size_0", "page_size_101", "page_token", "history_length"),
             _JS_INVALID,
         ),
-        "Over HTTP+JSON, a2a-js's client tells errors only by the reason of an ErrorInfo; 400 INVALID_ARGUMENT with a "
-        "BadRequest (§11.6), which has none, becomes a general error.",
-        bindings=("HTTP+JSON",),
+        "Over HTTP+JSON and gRPC, a2a-js's client tells errors only by the reason of an ErrorInfo; INVALID_ARGUMENT "
+        "with a BadRequest (§10.6, §11.6), which has none, becomes a general error.",
+        bindings=("HTTP+JSON", "GRPC"),
     ),
     Deviation(
         "invalid parameters",
@@ -130,8 +131,8 @@ A2A_JS_1_3: tuple[Deviation, ...] = (
         "invalid parameters",
         (JS_SERVER,),
         {"history_length": "none"},
-        "Over JSON-RPC, a2a-js's server takes a negative historyLength (ERR-07).",
-        bindings=("JSONRPC",),
+        "Over JSON-RPC and gRPC, a2a-js's server takes a negative historyLength (ERR-07).",
+        bindings=("JSONRPC", "GRPC"),
     ),
     Deviation(
         "push notifications, not offered",

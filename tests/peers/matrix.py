@@ -22,8 +22,10 @@ HEADINGS = {
     ("its server", "GRPC"): "dragoman → a2a-sdk, gRPC",
     ("client of a2a-js", "JSONRPC"): "a2a-js → dragoman, JSON-RPC",
     ("client of a2a-js", "HTTP+JSON"): "a2a-js → dragoman, HTTP+JSON",
+    ("client of a2a-js", "GRPC"): "a2a-js → dragoman, gRPC",
     ("server of a2a-js", "JSONRPC"): "dragoman → a2a-js, JSON-RPC",
     ("server of a2a-js", "HTTP+JSON"): "dragoman → a2a-js, HTTP+JSON",
+    ("server of a2a-js", "GRPC"): "dragoman → a2a-js, gRPC",
 }
 
 

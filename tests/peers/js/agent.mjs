@@ -1,4 +1,4 @@
-// The peers' agent, written with @a2a-js/sdk: node agent.mjs. Serves both HTTP bindings on a free port of this machine
+// The peers' agent, written with @a2a-js/sdk: node agent.mjs. Serves the three bindings on free ports of this machine
 // and prints its address. What it does is told in tests/peers/our_agent.py, word for word the same.
 
 import { randomUUID } from "node:crypto";
@@ -9,6 +9,8 @@ const express = load("express");
 const { AGENT_CARD_PATH, AgentCard, Role, TaskState } = load("@a2a-js/sdk");
 const { AgentEvent, DefaultRequestHandler, InMemoryTaskStore } = load("@a2a-js/sdk/server");
 const { UserBuilder, agentCardHandler, jsonRpcHandler, restHandler } = load("@a2a-js/sdk/server/express");
+const { A2AService, grpcService } = load("@a2a-js/sdk/server/grpc");
+const grpc = load("@grpc/grpc-js");
 
 const QUESTIONS = {
   ask: [TaskState.TASK_STATE_INPUT_REQUIRED, "Which name?"],
@@ -128,15 +130,15 @@ class Words {
   }
 }
 
-function makeCard(url) {
+function makeCard(url, grpcAddress) {
   const modes = ["text/plain", "application/json", "application/octet-stream", "image/png"];
   return AgentCard.fromJSON({
     name: "Words",
     description: "Does what the first word says",
     version: "1.0.0",
-    supportedInterfaces: ["JSONRPC", "HTTP+JSON"].map((protocolBinding) => (
-      { url: protocolBinding === "JSONRPC" ? `${url}/rpc` : `${url}/rest`, protocolBinding, protocolVersion: "1.0" }
-    )),
+    supportedInterfaces: [["JSONRPC", `${url}/rpc`], ["HTTP+JSON", `${url}/rest`], ["GRPC", grpcAddress]].map(
+      ([protocolBinding, url]) => ({ url, protocolBinding, protocolVersion: "1.0" }),
+    ),
     capabilities: { streaming: true, pushNotifications: false },
     defaultInputModes: modes,
     defaultOutputModes: modes,
@@ -146,10 +148,17 @@ function makeCard(url) {
 
 const app = express();
 const server = createServer(app);
+const beside = new grpc.Server();
+const grpcPort = await new Promise((resolve, reject) => {
+  const found = (error, port) => (error ? reject(error) : resolve(port));
+  beside.bindAsync("127.0.0.1:0", grpc.ServerCredentials.createInsecure(), found);
+});
 server.listen(0, "127.0.0.1", () => {
   const url = `http://127.0.0.1:${server.address().port}`;
-  const requestHandler = new DefaultRequestHandler(makeCard(url), new InMemoryTaskStore(), new Words());
+  const card = makeCard(url, `127.0.0.1:${grpcPort}`);
+  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Words());
   const shared = { requestHandler, userBuilder: UserBuilder.noAuthentication };
+  beside.addService(A2AService, grpcService(shared));
   app.use(`/${AGENT_CARD_PATH}`.replace("//", "/"), agentCardHandler({ agentCardProvider: requestHandler }));
   // The handlers read bodies of 100 kB at most, unless they were read before.
   app.use(express.json({ limit: "16mb", type: ["application/json", "application/a2a+json"] }));

@@ -7,6 +7,14 @@ import { load } from "./peer.mjs";
 const types = load("@a2a-js/sdk");
 const { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } =
   load("@a2a-js/sdk/client");
+const { GrpcTransportFactory } = load("@a2a-js/sdk/client/grpc");
+const grpc = load("@grpc/grpc-js");
+
+const TRANSPORTS = {
+  JSONRPC: () => new JsonRpcTransportFactory(),
+  "HTTP+JSON": () => new RestTransportFactory(),
+  GRPC: () => new GrpcTransportFactory({ grpcChannelCredentials: grpc.credentials.createInsecure() }),
+};
 
 const CALLS = {
   get_task: ["getTask", types.GetTaskRequest, types.Task],
@@ -47,9 +55,7 @@ const ACTIONS = {
     const card = await new DefaultAgentCardResolver().resolve(url);
     // What the card does not offer is asked for all the same: the answer of the server is what is looked at.
     const capabilities = { ...card.capabilities, extendedAgentCard: true, pushNotifications: true };
-    const factory = new ClientFactory({
-      transports: [binding === "JSONRPC" ? new JsonRpcTransportFactory() : new RestTransportFactory()],
-    });
+    const factory = new ClientFactory({ transports: [TRANSPORTS[binding]()] });
     client = await factory.createFromAgentCard({ ...card, capabilities });
     return types.AgentCard.toJSON(card);
   },
