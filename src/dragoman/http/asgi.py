@@ -5,7 +5,8 @@ Spec: SEC-03 (size limit).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -22,24 +23,26 @@ class ClientGoneError(Exception):
     """The client closed the connection. Nobody is left to be told."""
 
 
-class Headers(Mapping[str, str]):
-    """Request headers as text, names in lower case, repeated fields joined by commas; made on first use.
+class Texts(Mapping[str, str], ABC):
+    """What came beside a request as text, keys in lower case, repeated ones joined by commas; made on first use.
 
-    Its ``repr`` shows names only: values may be secrets (Spec: SEC-09).
+    Its ``repr`` shows keys only: values may be secrets (Spec: SEC-09).
     """
 
-    __slots__ = ("_raw", "_values")
+    __slots__ = ("_values",)
 
-    def __init__(self, raw: Sequence[Header]) -> None:
-        self._raw = raw
+    def __init__(self) -> None:
         self._values: dict[str, str] | None = None
+
+    @abstractmethod
+    def _pairs(self) -> Iterable[tuple[str, str]]:
+        """Keys in lower case, and values."""
 
     @property
     def _all(self) -> dict[str, str]:
         if self._values is None:
             values: dict[str, str] = {}
-            for name, value in self._raw:
-                key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+            for key, text in self._pairs():
                 values[key] = f"{values[key]}, {text}" if key in values else text
             self._values = values
         return self._values
@@ -54,7 +57,20 @@ class Headers(Mapping[str, str]):
         return len(self._all)
 
     def __repr__(self) -> str:
-        return f"Headers({', '.join(self._all)})"
+        return f"{type(self).__name__}({', '.join(self._all)})"
+
+
+class Headers(Texts):
+    """Request headers."""
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: Sequence[Header]) -> None:
+        super().__init__()
+        self._raw = raw
+
+    def _pairs(self) -> Iterable[tuple[str, str]]:
+        return ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self._raw)
 
 
 def relative_path(scope: Scope) -> str:

@@ -412,10 +412,6 @@ class LiveTask:
             fold.apply(record)
         return fold.task
 
-    def status_message(self) -> Message | None:
-        """The message of the staged status."""
-        return None if self._status is None else self._status.message
-
     def wait(self, number: int, states: frozenset[TaskState] = STATES) -> asyncio.Future[Task]:
         """The task once record ``number`` is stored and the task is, then or later, in one of ``states``."""
         future: asyncio.Future[Task] = asyncio.get_running_loop().create_future()

@@ -5,10 +5,11 @@ Spec: §10.2, PARAM-01, PARAM-03, PARAM-06 to PARAM-08, GRPC-05, EXT-02, EXT-09,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from dragoman.errors import ConfigurationError
+from dragoman.http.asgi import Texts
 from dragoman.ports.operations import CURRENT_VERSION, CallContext, Caller
 
 Pairs = Iterable[tuple[str, str | bytes]]
@@ -42,39 +43,17 @@ _KEY_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 # The server's side.
 
 
-class Parameters(Mapping[str, str]):
-    """Metadata as text, repeated entries joined by commas; made on first use. Keys are in lower case, as gRPC has them.
+class Parameters(Texts):
+    """Metadata that is text. Keys are in lower case, as gRPC has them."""
 
-    Its ``repr`` shows keys only: values may be secrets (Spec: SEC-09).
-    """
-
-    __slots__ = ("_pairs", "_values")
+    __slots__ = ("_metadata",)
 
     def __init__(self, pairs: Pairs) -> None:
-        self._pairs = pairs
-        self._values: dict[str, str] | None = None
+        super().__init__()
+        self._metadata = pairs
 
-    @property
-    def _all(self) -> dict[str, str]:
-        if self._values is None:
-            values: dict[str, str] = {}
-            for key, value in self._pairs:
-                if isinstance(value, str):
-                    values[key] = f"{values[key]}, {value}" if key in values else value
-            self._values = values
-        return self._values
-
-    def __getitem__(self, name: str) -> str:
-        return self._all[name.lower()]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def __repr__(self) -> str:
-        return f"Parameters({', '.join(self._all)})"
+    def _pairs(self) -> Iterable[tuple[str, str]]:
+        return ((key, value) for key, value in self._metadata if isinstance(value, str))
 
 
 def read_context(pairs: Pairs, caller: Caller, timeout: float | None) -> CallContext:
