@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 import tests.peers.scenarios  # noqa: F401  registers what is run
-from tests.peers.calling import Caller, Json, Refused
-from tests.peers.deviations import BOTH, deviations_of
+from dragoman import App, Limits
+from dragoman.server import GrpcServerSettings
+from dragoman.testing.serving import serving
+from tests.peers.calling import Caller, Json, Refused, SdkCaller, our_caller
+from tests.peers.deviations import ALL, deviations_of
 from tests.peers.matrix import record
+from tests.peers.our_agent import make_agent
 from tests.peers.scenario import SCENARIOS, Scenario
 
 
-def parameters(*whos: str, bindings: Sequence[str] = BOTH) -> Sequence[Any]:
+def parameters(*whos: str) -> Sequence[Any]:
     """Every scenario with every pair and binding. Only a cell that is as it must be proves rows of the register."""
-    return [
-        _parameter(scenario, who, binding) for scenario in SCENARIOS.values() for who in whos for binding in bindings
-    ]
+    return [_parameter(scenario, who, binding) for scenario in SCENARIOS.values() for who in whos for binding in ALL]
+
+
+@asynccontextmanager
+async def caller_of(fixture: str, binding: str, request: pytest.FixtureRequest, *, ours: bool) -> AsyncIterator[Caller]:
+    """The client of a cell: ours with the server of the peer that ``fixture`` gives, or its client with our server."""
+    peer = request.getfixturevalue(fixture)
+    if ours:
+        async with our_caller(peer, binding) as caller:
+            yield caller
+    else:
+        app = App(make_agent(), limits=Limits(shutdown_grace=0.2, cancel_wait=2))
+        async with serving(app, grpc=GrpcServerSettings(port=0)) as url:
+            yield await SdkCaller.connect(peer, url, binding)
 
 
 def _parameter(scenario: Scenario, who: str, binding: str) -> Any:

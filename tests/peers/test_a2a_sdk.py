@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from dragoman import App, Limits
-from dragoman.server import GrpcServerSettings
-from dragoman.testing.serving import serving
-from tests.peers.calling import Caller, SdkCaller, our_caller
-from tests.peers.cells import parameters, run
-from tests.peers.deviations import ALL, DEVIATIONS, SDK_CLIENT, SDK_SERVER
-from tests.peers.our_agent import make_agent
+from tests.peers.cells import caller_of, parameters, run
+from tests.peers.deviations import DEVIATIONS, SDK_CLIENT, SDK_SERVER
 from tests.peers.scenario import SCENARIOS, Scenario
 
 
-@asynccontextmanager
-async def _caller(who: str, binding: str, request: pytest.FixtureRequest) -> AsyncIterator[Caller]:
-    if who == SDK_SERVER:
-        async with our_caller(request.getfixturevalue("sdk_server"), binding) as caller:
-            yield caller
-    else:
-        process = request.getfixturevalue("sdk_client")
-        app = App(make_agent(), limits=Limits(shutdown_grace=0.2, cancel_wait=2))
-        async with serving(app, grpc=GrpcServerSettings(port=0)) as url:
-            yield await SdkCaller.connect(process, url, binding)
-
-
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("scenario", "who", "binding"), parameters(SDK_CLIENT, SDK_SERVER, bindings=ALL))
+@pytest.mark.parametrize(("scenario", "who", "binding"), parameters(SDK_CLIENT, SDK_SERVER))
 async def test_both_understand_each_other(
     scenario: Scenario,
     who: str,
@@ -39,8 +20,9 @@ async def test_both_understand_each_other(
     sdk_python: Path,
     request: pytest.FixtureRequest,
 ) -> None:
-    async with _caller(who, binding, request) as caller:
-        await run(scenario, who, binding, caller, request.node, ours=who == SDK_SERVER)
+    ours = who == SDK_SERVER
+    async with caller_of("sdk_server" if ours else "sdk_client", binding, request, ours=ours) as caller:
+        await run(scenario, who, binding, caller, request.node, ours=ours)
 
 
 def test_every_deviation_names_a_scenario() -> None:
