@@ -29,7 +29,7 @@ lint: $(READY) ## style and rooms only
 types: $(READY) ## mypy --strict
 	$(PY) -m mypy
 
-generate: $(READY) ## types, tables and schemas from proto/a2a.proto
+generate: $(READY) ## types, tables and schemas from the protos
 	$(PY) -m tools.generate
 
 bench: $(READY) ## what it costs, next to a bare ASGI app and a2a-sdk, and how costs grow (5 minutes)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,13 +24,36 @@ FOLDER = ROOT / ".venv-peers"
 SDK = "a2a-sdk-1"
 """The official SDK, for version 1.0 of the protocol."""
 
-JS_SDK = "a2a-js-1"
-"""The SDK for JavaScript, for the same."""
+SDK_03 = "a2a-sdk-0.3"
+"""The official SDK, of the line that speaks version 0.3."""
 
-PEERS = {SDK: ROOT / "tests/peers/requirements-a2a-sdk.txt"}
-NODE_PEERS = {JS_SDK: ROOT / "tests/peers/js/package.json"}
+FASTA2A = "fasta2a-2"
+"""An independent server, whose card says 1.0."""
+
+FASTA2A_03 = "fasta2a-0.6"
+"""The same, of the line whose card says 0.3."""
+
+STRANDS = "strands-1"
+"""A framework for agents, whose server speaks version 0.3."""
+
+JS_SDK = "a2a-js-1"
+"""The SDK for JavaScript, for version 1.0."""
+
+JS_SDK_03 = "a2a-js-0.3"
+"""The SDK for JavaScript, of the line that speaks version 0.3."""
+
+REQUIREMENTS = ROOT / "tests/peers"
+PEERS = {
+    SDK: REQUIREMENTS / "requirements-a2a-sdk.txt",
+    SDK_03: REQUIREMENTS / "requirements-a2a-sdk-0.3.txt",
+    FASTA2A: REQUIREMENTS / "requirements-fasta2a.txt",
+    FASTA2A_03: REQUIREMENTS / "requirements-fasta2a-0.3.txt",
+    STRANDS: REQUIREMENTS / "requirements-strands.txt",
+}
+NODE_PEERS = {JS_SDK: REQUIREMENTS / "js/package.json", JS_SDK_03: REQUIREMENTS / "js_v03/package.json"}
 LEAST_NODE = 20
 INSTALL_SECONDS = 420.0
+AT_A_TIME = 3
 
 
 class PeerUnavailable(Exception):
@@ -135,11 +159,14 @@ def _run(command: list[str]) -> str:
 
 
 def main() -> None:
-    """Make the environments of all peers."""
-    for peer in PEERS:
-        print(f"{peer}: {interpreter(peer).relative_to(ROOT)}")
-    for peer in NODE_PEERS:
-        print(f"{peer}: {node(peer).modules.relative_to(ROOT)}")
+    """Make the environments of all peers, some at a time."""
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        for peer, folder in pool.map(_made, (*PEERS, *NODE_PEERS)):
+            print(f"{peer}: {folder.relative_to(ROOT)}")
+
+
+def _made(peer: str) -> tuple[str, Path]:
+    return peer, interpreter(peer) if peer in PEERS else node(peer).modules
 
 
 if __name__ == "__main__":

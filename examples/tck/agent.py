@@ -4,8 +4,9 @@
 
 The suite chooses the behaviour by how the id of a message starts, its successor by how the text starts. It uses the
 lower interface, which yields protocol events: one run for each message, whether it starts a task or goes on with one.
+Webhooks may have any address, since the suite's own is on this machine.
 
-One card cannot show everything that the suite can test, so there are switches: ``--no-streaming`` and
+One card cannot show everything that the suite can test, so there are switches: ``--no-streaming``, ``--no-push`` and
 ``--required-extension``.
 """
 
@@ -32,6 +33,7 @@ from dragoman.model import (
     TaskStatus,
     TaskStatusUpdateEvent,
 )
+from dragoman.push import PushSettings
 from dragoman.server import GrpcServerSettings
 from dragoman.server.serving import base_url, listen, run_app
 
@@ -143,7 +145,7 @@ async def play(ctx: Context) -> AsyncIterator[Event]:
             yield step()
 
 
-def make_agent(*, streaming: bool = True, required_extension: bool = False) -> Agent:
+def make_agent(*, streaming: bool = True, push: bool = True, required_extension: bool = False) -> Agent:
     """The agent, with the card that the switches ask for."""
     extensions = [AgentExtension(uri=REQUIRED_EXTENSION, required=True)] if required_extension else []
     agent = Agent(
@@ -154,6 +156,7 @@ def make_agent(*, streaming: bool = True, required_extension: bool = False) -> A
         input_modes=("text/plain", "application/json"),
         output_modes=("text/plain", "application/json"),
         streaming=streaming,
+        push=PushSettings(allow_private=True, show_secrets=True) if push else False,
         extensions=extensions,
     )
     agent.events(play)
@@ -168,9 +171,12 @@ def main() -> None:
     options.add_argument("--grpc-port", type=int, help="serve gRPC, too, without TLS; 0: any free port")
     options.add_argument("--store", help="where tasks live; default in memory")
     options.add_argument("--no-streaming", action="store_true", help="a card without streaming")
+    options.add_argument("--no-push", action="store_true", help="a card without push notifications")
     options.add_argument("--required-extension", action="store_true", help="a card that requires an extension")
     given = options.parse_args()
-    agent = make_agent(streaming=not given.no_streaming, required_extension=given.required_extension)
+    agent = make_agent(
+        streaming=not given.no_streaming, push=not given.no_push, required_extension=given.required_extension
+    )
     grpc = None if given.grpc_port is None else GrpcServerSettings(port=given.grpc_port)
     try:
         listening = listen(given.host, given.port)

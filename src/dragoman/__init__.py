@@ -4,7 +4,8 @@ What users need is here; types of the protocol are in :mod:`dragoman.model`, err
 """
 
 from dragoman.bindings.websocket import WebSocketBinding
-from dragoman.client import CardCache, Client, Conversation, Poll, Reconnect, Result, connect, fetch_card
+from dragoman.card import CardSigner, SignaturePolicy, SignatureReport, TrustStore, verify_card
+from dragoman.client import CardCache, Client, Conversation, Poll, Reconnect, Result, V03Settings, connect, fetch_card
 from dragoman.errors import A2AError, ClientError, DragomanError
 from dragoman.model import (
     AgentCard,
@@ -39,6 +40,7 @@ __all__ = [
     "Artifact",
     "Caller",
     "CardCache",
+    "CardSigner",
     "Client",
     "ClientError",
     "Context",
@@ -56,15 +58,20 @@ __all__ = [
     "Reply",
     "Result",
     "Role",
+    "SignaturePolicy",
+    "SignatureReport",
     "Task",
     "TaskArtifactUpdateEvent",
     "TaskState",
     "TaskStatus",
     "TaskStatusUpdateEvent",
+    "TrustStore",
+    "V03Settings",
     "WebSocketBinding",
     "app",
     "connect",
     "fetch_card",
     "open_store",
     "proxy_app",
+    "verify_card",
 ]

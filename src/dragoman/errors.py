@@ -107,9 +107,13 @@ class A2AError(DragomanError):
 
 
 class ErrorOrigin:
-    """What the client saw on the wire when it read an error. ``body`` is cut to a bounded size."""
+    """What the client saw on the wire when it read an error. ``body`` is cut to a bounded size.
 
-    __slots__ = ("body", "code", "details", "reason", "status", "url")
+    ``headers`` are those of the answer, names in lower case, without what may hold a secret; ``attempts`` how often the
+    call was made, and ``session_id`` the session of a hosting service that it was made in, where there is one.
+    """
+
+    __slots__ = ("attempts", "body", "code", "details", "headers", "reason", "session_id", "status", "url")
 
     def __init__(
         self,
@@ -120,6 +124,9 @@ class ErrorOrigin:
         reason: str = "",
         details: Sequence[Any] = (),
         body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        attempts: int = 1,
+        session_id: str = "",
     ) -> None:
         self.url = url
         self.status = status
@@ -127,6 +134,9 @@ class ErrorOrigin:
         self.reason = reason
         self.details = tuple(details)
         self.body = body
+        self.headers = dict(headers or {})
+        self.attempts = attempts
+        self.session_id = session_id
 
 
 # The nine errors of the specification (§5.4).
@@ -294,11 +304,15 @@ class RemoteError(A2AError):
 
 
 class ClientError(DragomanError):
-    """A failure on the client's side of the wire. ``url`` is the address concerned, or empty."""
+    """A failure on the client's side of the wire.
 
-    def __init__(self, message: str, *, url: str = "") -> None:
+    ``url`` is the address concerned, or empty; ``origin`` what was seen on the wire, or None.
+    """
+
+    def __init__(self, message: str, *, url: str = "", origin: ErrorOrigin | None = None) -> None:
         super().__init__(message)
         self.url = url
+        self.origin = origin
 
 
 class ConnectError(ClientError):
@@ -327,6 +341,10 @@ class StreamInterruptedError(ClientError):
 
 class CardError(ClientError):
     """The agent card could not be fetched or understood, or offers no interface that this client speaks."""
+
+
+class CardSignatureError(CardError):
+    """The signatures of a card do not hold, or one is required and none could be verified. Spec: SIGN-16, AMB-87."""
 
 
 class OutboundUrlError(ClientError):

@@ -27,7 +27,7 @@ NOTES = {
     "A2ACLI_OUT_004": "measured over JSON-RPC and HTTP+JSON; gRPC is not built yet",
     "A2ACLI_TX_002": "cards with gRPC are read and gRPC is passed over; it is not built yet",
     "A2ACLI_TX_003": "measured over JSON-RPC and HTTP+JSON; gRPC is not built yet",
-    "A2ACLI_VER_001": "0.3 can be asked for and is refused; it is not spoken yet",
+    "A2ACLI_VER_001": "never below 1.0 unless --a2a-version 0.3 asks for it",
     "A2ACLI_OUT_005": "a line of progress is drawn on standard error where that is a terminal; --progress off ends it",
 }
 DEFAULTS = {
@@ -99,7 +99,7 @@ def _head(date: datetime.date, tier: int) -> dict[str, Any]:
         "report_date": date.isoformat(),
         "spec_version": "0.2",
         "spec_revision": "2026-08-17",
-        "a2a_versions": ["1.0"],
+        "a2a_versions": ["1.0", "0.3"],
         "agent_tested": "dragoman server --echo, dragoman server --exec, and a scripted agent",
         "agent_tck_conformant": "unknown",
         "transports_covered": ["JSONRPC", "HTTP+JSON"],

@@ -48,7 +48,7 @@ async def test_it_prints_where_the_card_is_and_what_is_served(run: Run, folder: 
     assert (folder / "tasks.db").exists()
     assert process.stop() == 0
     output = "".join(process.output)
-    assert re.search(r"Errand 1\.0\.0 serves A2A 1\.0 over JSONRPC, HTTP\+JSON", output)
+    assert re.search(r"Errand 1\.0\.0 serves A2A 1\.0 and 0\.3 over JSONRPC, HTTP\+JSON", output)
     assert f"card   {url}/.well-known/agent-card.json" in output
     assert "store  tasks.db" in output
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.client.cards import read_card, select_interfaces
+from dragoman.client.cards import OldCardError, read_card, select_interfaces
 from dragoman.errors import CardError
 from dragoman.model import AgentCard, AgentInterface
 from tests.client.words import card
@@ -81,17 +81,26 @@ def test_what_is_no_card_is_named_and_not_quoted(body: bytes, words: str) -> Non
 
 
 @pytest.mark.req("AMB-76", "B143")
-@pytest.mark.parametrize(
-    ("value", "named"),
-    [
-        ({"url": "http://a", "protocolVersion": "0.3.0", "preferredTransport": "JSONRPC"}, "0.3.0"),
-        ({"url": "http://a", "name": "old"}, "0.3 or older"),
-        ({"protocolVersion": "0.2.5", "supportedInterfaces": []}, "0.2.5"),
-    ],
-)
-def test_a_card_of_an_older_version_is_called_that(value: dict[str, Any], named: str) -> None:
-    with pytest.raises(CardError, match=f"speaks A2A {named}, which this version cannot"):
-        read(value)
+def test_a_card_of_an_older_version_becomes_one_whose_interfaces_have_that_version() -> None:
+    old = {"name": "Old", "url": "http://a", "protocolVersion": "0.2.5", "preferredTransport": "HTTP+JSON"}
+
+    found = read(old)
+
+    entries = [(i.url, i.protocol_binding, i.protocol_version) for i in found.supported_interfaces]
+    assert (found.name, entries) == ("Old", [("http://a", "HTTP+JSON", "0.2")])
+
+
+@pytest.mark.req("AMB-76", "B143")
+def test_a_card_of_an_older_version_without_an_address_is_called_that() -> None:
+    with pytest.raises(OldCardError, match=r"speaks A2A 0\.2\.5, and names no address"):
+        read({"protocolVersion": "0.2.5", "supportedInterfaces": []})
+
+
+@pytest.mark.req("V03-05", "AMB-76")
+@pytest.mark.parametrize("version", ["1.0", "1.0.0", "2.1"])
+def test_a_card_that_says_one_version_and_has_the_form_of_another_is_told_so(version: str) -> None:
+    with pytest.raises(CardError, match=f"contradicts itself.* version {version}"):
+        read({"url": "http://a", "protocolVersion": version, "preferredTransport": "JSONRPC"})
 
 
 @pytest.mark.req("CARD-09", "CARD-05")
@@ -104,8 +113,38 @@ def test_the_first_interface_that_is_spoken_comes_first_whatever_the_order_of_bi
         ("JSONRPC", "1.0", "http://a/rpc"),
     )
 
-    assert [i.url for i in select_interfaces(found)] == ["host:50051", "http://a/rest", "http://a/rpc"]
-    assert [i.url for i in select_interfaces(found, ["JSONRPC"])] == ["http://a/rpc"]
+    assert [i.url for i in select_interfaces(found)] == ["host:50051", "http://a/old", "http://a/rest", "http://a/rpc"]
+    assert [i.url for i in select_interfaces(found, ["JSONRPC"])] == ["http://a/old", "http://a/rpc"]
+    assert [i.url for i in select_interfaces(found, ["JSONRPC"], versions=["1.0"])] == ["http://a/rpc"]
+
+
+@pytest.mark.req("V03-05", "CARD-09")
+@pytest.mark.parametrize("order", [("1.0", "0.3"), ("0.3", "1.0")])
+def test_of_one_address_that_speaks_two_versions_the_higher_is_used(order: tuple[str, str]) -> None:
+    found = with_interfaces(
+        *(("JSONRPC", version, "http://a/rpc") for version in order),
+        *(("HTTP+JSON", version, "http://a/rest") for version in order),
+    )
+
+    chosen = [(i.protocol_binding, i.protocol_version) for i in select_interfaces(found)]
+
+    assert chosen == [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0")]
+
+
+@pytest.mark.req("V03-05", "V03-P22")
+def test_versions_below_the_present_one_are_taken_as_old_and_later_ones_only_where_nothing_else_is() -> None:
+    listed = with_interfaces(("JSONRPC", "1.7", "http://a/7"), ("JSONRPC", "0.2.9", "http://a/2"))
+    alone = with_interfaces(("JSONRPC", "1.7", "http://a/7"), ("JSONRPC", "2.0", "http://a/20"))
+
+    assert [i.url for i in select_interfaces(listed)] == ["http://a/2"]
+    assert [i.url for i in select_interfaces(alone)] == ["http://a/7"]
+
+
+@pytest.mark.req("V03-05")
+def test_names_of_bindings_are_compared_without_case() -> None:
+    found = with_interfaces(("http+json", "0.3", "http://a/"), ("jsonrpc", "1.0", "http://b/"))
+
+    assert [i.protocol_binding for i in select_interfaces(found)] == ["HTTP+JSON", "JSONRPC"]
 
 
 @pytest.mark.req("VER-03", "AMB-19", "AMB-78")
@@ -123,10 +162,10 @@ def test_a_card_without_a_spoken_interface_says_what_it_offers_and_what_is_spoke
     found = with_interfaces(("PIGEON", "1.0", "h:1"), ("JSONRPC", "0.3", "http://a/"))
 
     with pytest.raises(
-        CardError,
+        OldCardError,
         match=r"offers PIGEON 1\.0, JSONRPC 0\.3; this client speaks JSONRPC 1\.0, HTTP\+JSON 1\.0, GRPC 1\.0",
     ):
-        select_interfaces(found)
+        select_interfaces(found, versions=["1.0"])
 
 
 @pytest.mark.req("B135")

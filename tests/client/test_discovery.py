@@ -117,8 +117,10 @@ async def test_a_card_of_an_old_version_ends_the_search(server: Peer) -> None:
     server.on("GET", f"/x{CARD_PATH}", as_json({"url": "http://a", "protocolVersion": "0.3.0"}))
     serve_card(server)
 
-    with pytest.raises(CardError, match=r"speaks A2A 0\.3\.0"):
-        await fetch_card(f"{server.url}/x")
+    found = await fetch_card(f"{server.url}/x")
+
+    assert [i.protocol_version for i in found.card.supported_interfaces] == ["0.3"]
+    assert server.received[0].headers["a2a-version"] == "1.0"
 
 
 @pytest.mark.parametrize(

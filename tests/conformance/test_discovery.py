@@ -66,7 +66,7 @@ async def test_a_mounted_agent_works_at_the_addresses_of_its_card(
         health = await wire.ask("GET", "/agents/echo/health")
         root = await wire.ask("GET", CARD_PATH)
 
-    assert [entry["url"] for entry in entries] == [f"{base}/", base]
+    assert [entry["url"] for entry in entries] == [f"{base}/", base] * 2
     assert (done.status.state, again.status.state) == (TaskState.COMPLETED, TaskState.COMPLETED)
     assert len(streamed) > 2
     assert (health.status, root.status) == (200, 404)
@@ -159,15 +159,18 @@ async def test_a_base_address_is_tried_below_its_path_then_at_the_root() -> None
 
 
 @pytest.mark.req("B139", "AMB-76")
-async def test_an_old_server_is_found_at_its_old_place_and_named_as_what_it_is() -> None:
+async def test_an_old_server_is_found_at_its_old_place_and_called_by_its_version_where_that_is_allowed() -> None:
     old = {"name": "Old", "url": "http://old.example", "protocolVersion": "0.3.0", "capabilities": {}, "skills": []}
     async with peer() as server:
         server.on("GET", "/.well-known/agent.json", as_json(old))
+        async with dragoman.connect(server.url) as client:
+            found = client.interface
         with pytest.raises(CardError) as raised:
-            async with dragoman.connect(server.url):
+            async with dragoman.connect(server.url, versions=("1.0",)):
                 pass
 
-    assert "0.3" in str(raised.value)
+    assert (found.url, found.protocol_version) == ("http://old.example", "0.3")
+    assert "JSONRPC 0.3" in str(raised.value)
 
 
 @pytest.mark.parametrize("end", ["/v1/card", CARD_PATH, "/message:stream", "/message:send"])

@@ -68,9 +68,9 @@ async def test_a_version_that_is_not_served_is_told_before_anything_that_depends
 
 
 @pytest.mark.req("VER-07", "VER-08", "AMB-17", "AMB-94", "B021", "B147")
-async def test_a_method_of_0_3_is_a_wrong_version_without_header_and_an_unknown_name_under_1_0() -> None:
+async def test_where_0_3_is_off_its_methods_are_a_wrong_version_and_an_unknown_name_under_1_0() -> None:
     old = {"message": {"kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "x"}]}}
-    async with served(agent) as wire:
+    async with served(agent, versions=("1.0",)) as wire:
         unnamed = await wire.rpc("message/send", old, headers={"A2A-Version": None})
         named = await wire.rpc("message/send", old)
         other = await wire.rpc("message/send", old, headers={"A2A-Version": "99.0"})
@@ -120,7 +120,7 @@ async def test_the_card_is_read_without_a_version_and_names_versions_without_pat
     async with served(agent) as wire:
         told = await wire.ask("GET", "/.well-known/agent-card.json", headers={})
 
-    assert [entry["protocolVersion"] for entry in told.json["supportedInterfaces"]] == ["1.0", "1.0"]
+    assert [entry["protocolVersion"] for entry in told.json["supportedInterfaces"]] == ["1.0", "1.0", "0.3", "0.3"]
 
 
 # The client.
@@ -176,7 +176,7 @@ async def _answering(server: Peer) -> None:
 @pytest.mark.parametrize(
     ("entries", "chosen"),
     [
-        ([("JSONRPC", "0.3"), ("JSONRPC", "2.0"), ("HTTP+JSON", "1.0")], 2),
+        ([("PIGEON", "0.3"), ("JSONRPC", "2.0"), ("HTTP+JSON", "1.0")], 2),
         ([("GRPC", "1.0"), ("JSONRPC", "1.0"), ("HTTP+JSON", "1.0")], 1),
         ([("https://bindings.example/v1", "1.0"), ("HTTP+JSON", "1.0.3")], 1),
         ([("JSONRPC", "1.1"), ("JSONRPC", "1")], 1),
@@ -208,7 +208,7 @@ async def test_a_card_of_other_versions_only_is_refused_and_says_what_it_offers(
     async with peer() as server:
         other = [{"url": server.url, "protocolBinding": "JSONRPC", "protocolVersion": "0.3"}]
         with pytest.raises(CardError) as raised:
-            async with connect_to(server, card=card(server.url, supportedInterfaces=other)):
+            async with connect_to(server, card=card(server.url, supportedInterfaces=other), versions=("1.0",)):
                 pass
 
     assert "JSONRPC 0.3" in str(raised.value)

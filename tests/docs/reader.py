@@ -28,10 +28,16 @@ from tests.house.snippets import Block, read_blocks
 
 CONSOLE = Path(__file__).with_name("console.py")
 PROGRAMS = Path(sys.executable).parent
-SERVERS = (["dragoman", "run"], ["dragoman", "server"], ["dragoman", "demo-server"], ["uvicorn"])
+SERVERS = (
+    ["dragoman", "run"],
+    ["dragoman", "server"],
+    ["dragoman", "demo-server"],
+    ["dragoman", "agentcore", "dev"],
+    ["uvicorn"],
+)
 NOT_RUN = ("pip", "make", "git", "cd")
 RUN = ("python", "sh")
-USUAL_PORTS = {"run": "8000", "server": "8080", "demo-server": "8080"}
+USUAL_PORTS = {"run": "8000", "server": "8080", "demo-server": "8080", "agentcore": "9080"}
 ADDRESS = re.compile(r"(?<=127\.0\.0\.1:)\d+")
 TIMEOUT = 30.0
 

@@ -42,7 +42,7 @@ async def test_text_that_is_not_unicode_is_an_invalid_argument() -> None:
 
 
 @pytest.mark.req("ERR-19", "AMB-39")
-@pytest.mark.parametrize("method", ["/lf.a2a.v1.A2AService/Nothing", "/a2a.v1.A2AService/SendMessage"])
+@pytest.mark.parametrize("method", ["/lf.a2a.v1.A2AService/Nothing", "/lf.a2a.v2.A2AService/SendMessage"])
 async def test_an_unknown_method_or_service_of_another_version_is_unimplemented(method: str) -> None:
     async with called(make_echo()) as caller:
         call: Any = caller.channel.unary_unary(method)(b"", metadata=VERSION)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dragoman.bindings.grpc.messages import _REQUIRED, decode_message, decode_request, encode_message
+from dragoman.bindings.grpc.messages import decode_message, decode_request, encode_message
 from dragoman.errors import InvalidParamsError
 from dragoman.model import (
     FIELDS,
@@ -241,7 +241,8 @@ def test_requests_hold_no_required_message_further_down() -> None:
         return inner.union(*(below(each) for each in inner))
 
     for op in OPERATIONS.values():
-        assert [kind for kind in below(op.request) if _REQUIRED[kind]] == []
+        found = [field for kind in below(op.request) for field in FIELDS[kind]]
+        assert [field.name for field in found if field.required and field.message and field.presence] == []
 
 
 @pytest.mark.req("DATA-09", "AMB-47")

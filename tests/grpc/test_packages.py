@@ -74,9 +74,9 @@ def test_messages_of_the_same_names_in_the_default_pool_are_no_clash_and_nothing
 
 def test_nothing_is_registered_in_the_default_pool() -> None:
     program = """
-import dragoman.bindings.grpc.messages, dragoman.bindings.grpc.status
+import dragoman.bindings.grpc.messages, dragoman.bindings.grpc.status, dragoman.compat.v03.grpc.messages
 from google.protobuf import descriptor_pool
-for name in ("lf.a2a.v1.Task", "google.rpc.Status"):
+for name in ("lf.a2a.v1.Task", "a2a.v1.Task", "google.rpc.Status"):
     try:
         descriptor_pool.Default().FindMessageTypeByName(name)
         print("found", name)

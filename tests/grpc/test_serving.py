@@ -42,11 +42,15 @@ async def test_the_card_names_what_is_served_and_both_servers_share_one_runtime(
         task = await over_http.send("hello")
         same = await over_grpc.get_task(task.id)
 
-    *_, last = over_http.card.supported_interfaces
+    entries = over_http.card.supported_interfaces
     assert same == task
-    assert [entry.protocol_binding for entry in over_http.card.supported_interfaces] == ["JSONRPC", "HTTP+JSON", "GRPC"]
+    assert [(entry.protocol_version, entry.protocol_binding) for entry in entries] == [
+        *(("1.0", binding) for binding in ("JSONRPC", "HTTP+JSON", "GRPC")),
+        *(("0.3", binding) for binding in ("JSONRPC", "HTTP+JSON", "GRPC")),
+    ]
     assert over_http.interface.protocol_binding == "JSONRPC"
-    assert re.fullmatch(r"127\.0\.0\.1:\d+", last.url)
+    assert re.fullmatch(r"127\.0\.0\.1:\d+", entries[2].url)
+    assert entries[5].url == entries[2].url
 
 
 @pytest.mark.req("CARD-06", "AMB-77")
@@ -65,7 +69,7 @@ async def test_a_server_that_has_ended_is_not_on_the_card_any_more() -> None:
         there = len(app.card("http://x.example").supported_interfaces)
         await server.stop(0)
 
-        assert (there, len(app.card("http://x.example").supported_interfaces)) == (3, 2)
+        assert (there, len(app.card("http://x.example").supported_interfaces)) == (6, 4)
 
 
 async def test_a_port_that_is_taken_is_a_configuration_error_and_the_app_is_stopped() -> None:
@@ -137,6 +141,7 @@ async def test_reflection_tells_of_the_services_and_the_proto() -> None:
 
     assert {service.name for service in names.list_services_response.service} == {
         "lf.a2a.v1.A2AService",
+        "a2a.v1.A2AService",
         "grpc.health.v1.Health",
         "grpc.reflection.v1alpha.ServerReflection",
     }

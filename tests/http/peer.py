@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 import struct
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -93,8 +94,8 @@ async def _read_request(reader: asyncio.StreamReader) -> Received | None:
 
 
 @asynccontextmanager
-async def peer() -> AsyncIterator[Peer]:
-    """A peer on a free port of this machine."""
+async def peer(tls: ssl.SSLContext | None = None) -> AsyncIterator[Peer]:
+    """A peer on a free port of this machine; with TLS, if given."""
     made = Peer()
     connections: set[asyncio.Task[None]] = set()
 
@@ -102,8 +103,8 @@ async def peer() -> AsyncIterator[Peer]:
         task = asyncio.create_task(made.serve(reader, writer))
         connections.add(task)
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    made.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield made
     finally:

@@ -9,11 +9,14 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from dragoman.model import FIELDS, Field, OAuthFlows, Timestamp, WireMessage
+from dragoman.compat.v03.fields import FIELDS as OLD_FIELDS
+from dragoman.model import FIELDS, Field, Timestamp, WireMessage
 
 M = TypeVar("M", bound=WireMessage)
 
 MESSAGE_TYPES = tuple(FIELDS)
+FACTS = {**OLD_FIELDS, **FIELDS}
+"""Those of both generations."""
 INT32 = st.integers(-(2**31), 2**31 - 1)
 EXACT_IN_A_DOUBLE = 2**53
 
@@ -47,7 +50,8 @@ _KINDS: dict[str, st.SearchStrategy[Any]] = {
 
 @cache
 def messages(kind: type[M]) -> st.SearchStrategy[M]:
-    """Messages of one type, with any content that the type allows; at most one member of each oneof is held."""
+    """Messages of one type, of either generation, with any content that the type allows; at most one member of each
+    oneof is held."""
     return st.sampled_from(_oneof_choices(kind)).flatmap(lambda left_out: _built(kind, left_out))
 
 
@@ -58,7 +62,7 @@ def any_message() -> st.SearchStrategy[WireMessage]:
 
 def _oneof_choices(kind: type[WireMessage]) -> list[frozenset[str]]:
     """Which members of the oneof to leave out: all, or all but one. One flow is what may be written (AMB-54)."""
-    members = [field.name for field in FIELDS[kind] if field.oneof or kind is OAuthFlows]
+    members = [field.name for field in FACTS[kind] if field.oneof or kind.__name__ == "OAuthFlows"]
     return [frozenset(members), *(frozenset(members) - {member} for member in members)]
 
 
@@ -66,7 +70,7 @@ def _oneof_choices(kind: type[WireMessage]) -> list[frozenset[str]]:
 def _built(kind: type[M], left_out: frozenset[str]) -> st.SearchStrategy[M]:
     required: dict[str, st.SearchStrategy[Any]] = {}
     optional: dict[str, st.SearchStrategy[Any]] = {}
-    for field in FIELDS[kind]:
+    for field in FACTS[kind]:
         if field.name not in left_out:
             held = field.required or bool(field.oneof)
             (required if held else optional)[field.name] = values(field)

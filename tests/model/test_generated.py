@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from openapi_spec_validator import validate
 
 from dragoman import model
+from dragoman.compat.v03 import types as types_v03
 from dragoman.model import FIELDS, OPERATIONS, WireMessage, encode_json
 from tests.model.samples import CARD, EVENTS, REQUEST, TASK
 from tests.model.strategies import any_message
-from tools.generate.__main__ import MODEL, PACKAGE, PROTO, write
+from tools.generate import v03
+from tools.generate.__main__ import MODEL, PACKAGE, PROTO, V03_PROTO, write
 from tools.generate.facts import Protocol
 from tools.generate.json_schema import NOT_EMPTY
 from tools.generate.proto import read_protocol
@@ -48,6 +50,59 @@ def test_the_proto_has_all_messages_fields_and_operations(protocol: Protocol) ->
     assert len(protocol.messages) == 44
     assert sum(len(message.fields) for message in protocol.messages) == 176
     assert len(protocol.operations) == 11
+
+
+# What protocol 0.3 has under the same name as 1.0, or nearly so, and at another place.
+NUMBERS_OF_0_3 = {
+    "Artifact": {"artifactId": 1, "name": 3, "description": 4, "parts": 5, "metadata": 6, "extensions": 7},
+    "TaskStatusUpdateEvent": {"taskId": 1, "contextId": 2, "status": 3, "final": 4, "metadata": 5},
+    "Part": {"text": 1, "file": 2, "data": 3, "metadata": 4},
+    "FilePart": {"fileWithUri": 1, "fileWithBytes": 2, "mimeType": 3, "name": 4},
+    "SendMessageRequest": {"message": 1, "configuration": 2, "metadata": 3},
+    "SendMessageConfiguration": {"acceptedOutputModes": 1, "pushNotification": 2, "historyLength": 3, "blocking": 4},
+    "AgentCapabilities": {"streaming": 1, "pushNotifications": 2, "extensions": 3, "stateTransitionHistory": 4},
+    "TaskPushNotificationConfig": {"name": 1, "pushNotificationConfig": 2},
+    "GetTaskRequest": {"name": 1, "historyLength": 2},
+    "StreamResponse": {"task": 1, "message": 2, "statusUpdate": 3, "artifactUpdate": 4},
+    "TaskStatus": {"state": 1, "message": 2, "timestamp": 3},
+}
+
+
+@pytest.mark.req("V03-08")
+def test_the_proto_of_0_3_has_all_messages_fields_and_operations() -> None:
+    old = read_protocol(V03_PROTO)
+    later = [field for message in old.messages for field in message.fields if field.comment.startswith("Later: ")]
+    later_messages = [message for message in old.messages if message.comment.startswith("Later: ")]
+    fields_of_those = sum(len(message.fields) for message in later_messages)
+
+    assert (old.package, len(old.messages), sum(len(m.fields) for m in old.messages)) == ("a2a.v1", 47, 165)
+    assert (len(later_messages), 165 - len(later) - fields_of_those) == (2, 150)
+    assert [operation.name for operation in old.operations if operation.comment.startswith("Later: ")] == ["ListTasks"]
+    assert len(old.operations) == 11
+
+
+@pytest.mark.req("V03-08")
+def test_the_proto_of_0_3_gives_fields_other_numbers_than_that_of_1_0() -> None:
+    old = read_protocol(V03_PROTO)
+
+    for name, numbers in NUMBERS_OF_0_3.items():
+        assert {field.json_name: field.number for field in old.message(name).fields} == numbers
+    state = next(enum for enum in old.enums if enum.name == "TaskState")
+    assert [value.number for value in state.values] == [member.number for member in model.TaskState]
+    assert {value.name for value in state.values} - {member.value for member in model.TaskState} == {
+        "TASK_STATE_CANCELLED"
+    }
+
+
+@pytest.mark.req("V03-08")
+def test_every_field_of_a_struct_of_0_3_has_the_names_of_the_proto_and_presence_where_json_rpc_has_it() -> None:
+    for message in v03.read(V03_PROTO).messages:
+        kind = getattr(types_v03, message.name)
+        fields = [(field.name, field.encode_name) for field in msgspec.structs.fields(kind)]
+
+        assert fields == [(field.name, field.json_name) for field in message.fields]
+    assert types_v03.SendMessageConfiguration().blocking is None
+    assert types_v03.AgentCapabilities().streaming is None
 
 
 @pytest.mark.req("DATA-03")

@@ -104,6 +104,14 @@ def test_missing_required_members_of_a_nested_message_are_named() -> None:
     }
 
 
+@pytest.mark.req("AMB-47", "DATA-09")
+def test_a_timestamp_without_a_zone_is_utc_in_an_answer_and_an_error_in_a_request() -> None:
+    text = b'{"state":"TASK_STATE_WORKING","timestamp":"2026-03-12T09:30:00.125999"}'
+
+    assert decode_json(TaskStatus, text, lenient_required=True).timestamp == Timestamp.parse("2026-03-12T09:30:00.125Z")
+    assert list(violations(TaskStatus, text.decode())) == ["timestamp"]
+
+
 @pytest.mark.req("AMB-41", "AMB-42")
 def test_empty_ids_and_arrays_are_left_to_validation() -> None:
     message = decode_json(Message, b'{"messageId":"","role":"ROLE_UNSPECIFIED","parts":[]}')

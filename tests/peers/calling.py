@@ -22,7 +22,7 @@ import httpx2
 import msgspec
 
 import dragoman
-from dragoman.client import Client, ClientStream
+from dragoman.client import Client, ClientStream, V03Settings
 from dragoman.errors import DragomanError
 from dragoman.model import (
     Message,
@@ -105,9 +105,12 @@ class SdkProcess:
         with self._process.stdout as lines:
             for line in lines:
                 told = json.loads(line)
-                self._waiting.pop(told["id"]).set_result(told)
+                waiting = self._waiting.pop(told["id"])
+                if waiting.set_running_or_notify_cancel():  # nobody waits any more once the time is over
+                    waiting.set_result(told)
         for waiting in self._waiting.values():
-            waiting.set_exception(EOFError("the SDK's client ended"))
+            if waiting.set_running_or_notify_cancel():
+                waiting.set_exception(EOFError("the SDK's client ended"))
 
     async def do(self, what: str, **more: Any) -> Any:
         """Give a command and wait for what was seen. Raises Refused, TimeoutError, EOFError."""
@@ -319,8 +322,11 @@ def _message(request: Json) -> Message:
 
 
 @contextlib.asynccontextmanager
-async def our_caller(url: str, binding: str) -> AsyncIterator[OurCaller]:
-    """Our client, connected by one binding. It asks the server even for what the card does not offer."""
+async def our_caller(url: str, binding: str, *, v03: V03Settings | None = None) -> AsyncIterator[OurCaller]:
+    """Our client, connected by one binding. It asks the server even for what the card does not offer.
+
+    ``v03``: what it is told of an agent of version 0.3.
+    """
     versions: dict[str, str] = {}
 
     async def overwrite(request: httpx2.Request) -> None:
@@ -334,6 +340,7 @@ async def our_caller(url: str, binding: str) -> AsyncIterator[OurCaller]:
             http=http,
             check_capabilities=False,
             timeout=BOUND,
+            v03=v03,
             interceptors=[lambda below: _OtherVersion(below, versions)],
         ) as client,
     ):

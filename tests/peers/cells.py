@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,20 +13,30 @@ from dragoman import App, Limits
 from dragoman.server import GrpcServerSettings
 from dragoman.testing.serving import serving
 from tests.peers.calling import Caller, Json, Refused, SdkCaller, our_caller
-from tests.peers.deviations import ALL, deviations_of
+from tests.peers.deviation import ALL
+from tests.peers.deviations import deviations_of
 from tests.peers.matrix import record
 from tests.peers.our_agent import make_agent
 from tests.peers.scenario import SCENARIOS, Scenario
 
 
-def parameters(*whos: str) -> Sequence[Any]:
+def parameters(
+    *whos: str, scenarios: Mapping[str, Scenario] = SCENARIOS, bindings: Sequence[str] = ALL
+) -> Sequence[Any]:
     """Every scenario with every pair and binding. Only a cell that is as it must be proves rows of the register."""
-    return [_parameter(scenario, who, binding) for scenario in SCENARIOS.values() for who in whos for binding in ALL]
+    return [
+        _parameter(scenario, who, binding) for scenario in scenarios.values() for who in whos for binding in bindings
+    ]
 
 
 @asynccontextmanager
-async def caller_of(fixture: str, binding: str, request: pytest.FixtureRequest, *, ours: bool) -> AsyncIterator[Caller]:
-    """The client of a cell: ours with the server of the peer that ``fixture`` gives, or its client with our server."""
+async def caller_of(
+    fixture: str, binding: str, request: pytest.FixtureRequest, *, ours: bool, theirs: type[SdkCaller] = SdkCaller
+) -> AsyncIterator[Caller]:
+    """The client of a cell: ours with the server of the peer that ``fixture`` gives, or its client with our server.
+
+    ``theirs`` is how its client is driven.
+    """
     peer = request.getfixturevalue(fixture)
     if ours:
         async with our_caller(peer, binding) as caller:
@@ -34,7 +44,7 @@ async def caller_of(fixture: str, binding: str, request: pytest.FixtureRequest, 
     else:
         app = App(make_agent(), limits=Limits(shutdown_grace=0.2, cancel_wait=2))
         async with serving(app, grpc=GrpcServerSettings(port=0)) as url:
-            yield await SdkCaller.connect(peer, url, binding)
+            yield await theirs.connect(peer, url, binding)
 
 
 def _parameter(scenario: Scenario, who: str, binding: str) -> Any:
@@ -48,8 +58,11 @@ async def run(scenario: Scenario, who: str, binding: str, caller: Caller, item: 
     known = deviations_of(scenario.name, who, binding)
     expected: Json = {**scenario.expected, **(scenario.ours if ours else {})}
     for deviation in known:
-        expected = deviation.seen if "refused" in deviation.seen else expected | deviation.seen
-    with record(item, scenario.name, who, binding, [deviation.reason for deviation in known]):
+        expected = deviation.seen if deviation.stops else expected | deviation.seen
+    notes, through = [deviation.reason for deviation in known], not any(deviation.stops for deviation in known)
+    with record(item, scenario.name, who, binding, notes, through=through):
+        if any(deviation.hangs for deviation in known):
+            return
         try:
             seen = await scenario.run(caller)
         except Refused as refused:
@@ -58,4 +71,4 @@ async def run(scenario: Scenario, who: str, binding: str, caller: Caller, item: 
         else:
             refused_with = ""
 
-        assert seen == expected, refused_with
+        assert seen == expected, f"{refused_with or seen} instead of {expected}"

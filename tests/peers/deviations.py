@@ -4,30 +4,8 @@ mend. A deviation that is gone fails its test, so that it is taken out of here.
 
 from __future__ import annotations
 
-import msgspec
-
-from tests.peers.calling import Json
-
-SDK_CLIENT = "its client"
-SDK_SERVER = "its server"
-JS_CLIENT = "client of a2a-js"
-JS_SERVER = "server of a2a-js"
-BOTH = ("JSONRPC", "HTTP+JSON")
-ALL = (*BOTH, "GRPC")
-
-
-class Deviation(msgspec.Struct, frozen=True):
-    """What is seen instead of the members of ``Scenario.expected`` that ``seen`` names.
-
-    ``{"refused": error}``: the scenario cannot be gone through, since the client raises that.
-    """
-
-    scenario: str
-    who: tuple[str, ...]
-    seen: Json
-    reason: str
-    bindings: tuple[str, ...] = ALL
-
+from tests.peers.deviation import BOTH, JS_CLIENT, JS_SERVER, SDK_CLIENT, SDK_SERVER, Deviation
+from tests.peers.deviations_v03 import A2A_JS_0_3, A2A_SDK_0_3, FRAMEWORKS
 
 _GENERAL = "A2AClientError"
 
@@ -149,7 +127,7 @@ A2A_JS_1_3: tuple[Deviation, ...] = (
     ),
 )
 
-DEVIATIONS = (*A2A_SDK_1_3, *A2A_JS_1_3)
+DEVIATIONS = (*A2A_SDK_1_3, *A2A_JS_1_3, *A2A_SDK_0_3, *A2A_JS_0_3, *FRAMEWORKS)
 
 
 def deviations_of(scenario: str, who: str, binding: str) -> list[Deviation]:

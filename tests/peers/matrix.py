@@ -7,26 +7,33 @@ printed.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import pytest
 
 PROPERTY = "peers"
-HEADINGS = {
-    ("its client", "JSONRPC"): "a2a-sdk → dragoman, JSON-RPC",
-    ("its client", "HTTP+JSON"): "a2a-sdk → dragoman, HTTP+JSON",
-    ("its client", "GRPC"): "a2a-sdk → dragoman, gRPC",
-    ("its server", "JSONRPC"): "dragoman → a2a-sdk, JSON-RPC",
-    ("its server", "HTTP+JSON"): "dragoman → a2a-sdk, HTTP+JSON",
-    ("its server", "GRPC"): "dragoman → a2a-sdk, gRPC",
-    ("client of a2a-js", "JSONRPC"): "a2a-js → dragoman, JSON-RPC",
-    ("client of a2a-js", "HTTP+JSON"): "a2a-js → dragoman, HTTP+JSON",
-    ("client of a2a-js", "GRPC"): "a2a-js → dragoman, gRPC",
-    ("server of a2a-js", "JSONRPC"): "dragoman → a2a-js, JSON-RPC",
-    ("server of a2a-js", "HTTP+JSON"): "dragoman → a2a-js, HTTP+JSON",
-    ("server of a2a-js", "GRPC"): "dragoman → a2a-js, gRPC",
+BINDINGS = {"JSONRPC": "JSON-RPC", "HTTP+JSON": "HTTP+JSON", "GRPC": "gRPC"}
+TABLES: dict[str, dict[str, str]] = {
+    "Version 1.0": {
+        "its client": "a2a-sdk → dragoman",
+        "its server": "dragoman → a2a-sdk",
+        "client of a2a-js": "a2a-js → dragoman",
+        "server of a2a-js": "dragoman → a2a-js",
+    },
+    "Protocol 0.3": {
+        "client of a2a-sdk 0.3": "a2a-sdk 0.3 → dragoman",
+        "server of a2a-sdk 0.3": "dragoman → a2a-sdk 0.3",
+        "client of a2a-js 0.3": "a2a-js 0.3 → dragoman",
+        "server of a2a-js 0.3": "dragoman → a2a-js 0.3",
+    },
+    "Servers of frameworks": {
+        "server of fasta2a 2": "dragoman → fasta2a 2.1 (1.0)",
+        "server of fasta2a 0.6": "dragoman → fasta2a 0.6 (0.3)",
+        "server of strands-agents": "dragoman → strands-agents (0.3)",
+    },
 }
+"""The tables by their titles: whose cells are in it, and how the pair is called there."""
 
 
 class Cell(msgspec.Struct):
@@ -36,13 +43,19 @@ class Cell(msgspec.Struct):
     who: str
     binding: str
     notes: list[str]
+    through: bool = True
     works: bool = False
 
 
 @contextlib.contextmanager
-def record(item: pytest.Item, scenario: str, who: str, binding: str, notes: Sequence[str]) -> Iterator[None]:
-    """Leave a cell with the report of this test: it works when the block ends without an error."""
-    cell = Cell(scenario, who, binding, list(notes))
+def record(
+    item: pytest.Item, scenario: str, who: str, binding: str, notes: Sequence[str], *, through: bool
+) -> Iterator[None]:
+    """Leave a cell with the report of this test: it works when the block ends without an error.
+
+    ``notes`` are the reasons of its deviations, and ``through`` says whether it can be gone through in spite of them.
+    """
+    cell = Cell(scenario, who, binding, list(notes), through)
     try:
         yield
         cell.works = True
@@ -51,22 +64,32 @@ def record(item: pytest.Item, scenario: str, who: str, binding: str, notes: Sequ
 
 
 def as_markdown(cells: Sequence[Cell]) -> list[str]:
-    """The lines of the table and of its notes."""
+    """The lines of the tables and of their notes."""
     notes: list[str] = []
-    found = {(cell.scenario, cell.who, cell.binding): _mark(cell, notes) for cell in cells}
-    names = list(dict.fromkeys(cell.scenario for cell in cells))
-    pairs = [pair for pair in HEADINGS if any((cell.who, cell.binding) == pair for cell in cells)]
-    rows = [[name, *(found.get((name, *pair), "") for pair in pairs)] for name in names]
-    table = [["scenario", *(HEADINGS[pair] for pair in pairs)], ["---"] * (1 + len(pairs)), *rows]
-    numbered = [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
-    return [*(f"| {' | '.join(row)} |" for row in table), "", *numbered]
+    tables = [line for title, pairs in TABLES.items() for line in _table(title, pairs, cells, notes)]
+    return [*tables, *(f"[{number}] {note}" for number, note in enumerate(notes, start=1))]
+
+
+def _table(title: str, pairs: Mapping[str, str], cells: Sequence[Cell], notes: list[str]) -> list[str]:
+    mine = [cell for cell in cells if cell.who in pairs]
+    if not mine:
+        return []
+    found = {(cell.scenario, cell.who, cell.binding): _mark(cell, notes) for cell in mine}
+    here = {(cell.who, cell.binding) for cell in mine}
+    columns = [(who, binding) for who in pairs for binding in BINDINGS if (who, binding) in here]
+    head = ["scenario", *(f"{pairs[who]}, {BINDINGS[binding]}" for who, binding in columns)]
+    names = dict.fromkeys(cell.scenario for cell in mine)
+    rows = [[name, *(found.get((name, *column), "") for column in columns)] for name in names]
+    table = [head, ["---"] * len(head), *rows]
+    return [f"### {title}", "", *(f"| {' | '.join(row)} |" for row in table), ""]
 
 
 def _mark(cell: Cell, notes: list[str]) -> str:
     if not cell.works:
         return "FAILS"
     notes.extend(note for note in cell.notes if note not in notes)
-    return " ".join(["yes" if not cell.notes else "but", *(f"[{notes.index(note) + 1}]" for note in cell.notes)])
+    word = ("yes" if not cell.notes else "but") if cell.through else "no"
+    return " ".join([word, *(f"[{notes.index(note) + 1}]" for note in cell.notes)])
 
 
 class Matrix:

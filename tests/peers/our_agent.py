@@ -3,7 +3,8 @@
 The first word of a message says what it does with the rest:
 
 * ``say X`` answers with the message X; ``release NAME`` too, and lets ``hold NAME`` go on;
-* ``do X`` makes an artifact of X; ``echo`` one of the message's further parts;
+* ``do X`` makes an artifact of X; ``echo`` one of the message's further parts; ``size`` one of how many bytes the first
+  of them has, which is a file;
 * ``stream N`` makes one artifact in N pieces;
 * ``hold NAME`` works until it is released;
 * ``ask``, ``login`` need a message more: INPUT_REQUIRED, AUTH_REQUIRED;
@@ -53,6 +54,10 @@ async def _echo(ctx: Context, text: str) -> None:
     await ctx.artifact(ctx.message.parts[1:], name="result")
 
 
+async def _size(ctx: Context, text: str) -> None:
+    await ctx.artifact(str(len(ctx.message.parts[1].raw or b"")), name="result")
+
+
 async def _stream(ctx: Context, count: str) -> None:
     async with ctx.artifact_stream(artifact_id="pieces") as out:
         for number in range(int(count)):
@@ -80,6 +85,7 @@ async def _reject(ctx: Context, text: str) -> None:
 WORK = {
     "do": _do,
     "echo": _echo,
+    "size": _size,
     "stream": _stream,
     "ask": _ask,
     "login": _login,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from datetime import datetime
 
 from tests.peers.calling import Caller, Json
 from tests.peers.scenario import (
@@ -40,7 +41,7 @@ from tests.peers.scenario import (
     "CARD-01",
     name="Words",
     bindings=["JSONRPC", "HTTP+JSON"],
-    versions=["1.0"],
+    version="1.0",
     streaming=True,
     skills=["words"],
 )
@@ -49,7 +50,7 @@ async def _card(caller: Caller) -> Json:
     return {
         "name": card["name"],
         "bindings": [entry["protocolBinding"] for entry in card["supportedInterfaces"]][:2],  # gRPC is not on every one
-        "versions": sorted({entry["protocolVersion"] for entry in card["supportedInterfaces"]}),
+        "version": card["supportedInterfaces"][0]["protocolVersion"],  # others may follow
         "streaming": card["capabilities"]["streaming"],
         "skills": [skill["id"] for skill in card["skills"]],
     }
@@ -201,7 +202,8 @@ async def _list(caller: Caller) -> Json:
 
 
 def _is_newest_first(tasks: list[Json]) -> bool:
-    times = [task["status"]["timestamp"] for task in tasks]
+    # As moments: protobuf leaves out a fraction that is zero, so that the texts have no order.
+    times = [datetime.fromisoformat(task["status"]["timestamp"]) for task in tasks]
     return times == sorted(times, reverse=True)
 
 
@@ -303,6 +305,11 @@ LINK = {"url": "https://example.com/a%20b.png?x=1", "filename": "ünï.png", "me
 @scenario("files", "DATA-17", parts=[RAW, LINK])
 async def _files(caller: Caller) -> Json:
     return {"parts": await _echoed(caller, RAW, LINK)}
+
+
+@scenario("file, as the agent has it", "DATA-17", size="256")
+async def _size(caller: Caller) -> Json:
+    return {"size": made_in(await task_of(caller, message("size", RAW)))}
 
 
 VALUE = {

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.peers.cells import caller_of, parameters, run
-from tests.peers.deviations import DEVIATIONS, SDK_CLIENT, SDK_SERVER
+from tests.peers.deviation import SDK_CLIENT, SDK_SERVER
+from tests.peers.deviations import DEVIATIONS
 from tests.peers.scenario import SCENARIOS, Scenario
+from tests.peers.scenarios_frameworks import FRAMEWORKS
+from tests.peers.scenarios_v03 import V03
 
 
 @pytest.mark.timeout(600)
@@ -26,4 +29,5 @@ async def test_both_understand_each_other(
 
 
 def test_every_deviation_names_a_scenario() -> None:
-    assert {known.scenario for known in DEVIATIONS} <= set(SCENARIOS)
+    gone_through = [SCENARIOS, *V03.values(), *FRAMEWORKS.values()]
+    assert {known.scenario for known in DEVIATIONS} <= {name for scenarios in gone_through for name in scenarios}

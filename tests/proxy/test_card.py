@@ -91,7 +91,7 @@ async def test_every_binding_that_is_served_is_named() -> None:
     async with chained(make_agent(), near="GRPC") as chain:
         offered = [interface.protocol_binding for interface in chain.client.card.supported_interfaces]
 
-    assert offered == ["JSONRPC", "HTTP+JSON", "GRPC"]
+    assert offered == ["JSONRPC", "HTTP+JSON", "GRPC"] * 2
 
 
 @pytest.mark.req("XCARD-01")
@@ -122,7 +122,7 @@ async def test_custom_bindings_work_on_both_sides() -> None:
             kinds = [type(event).__name__ async for event in client.stream("stream 2")]
 
     assert isinstance(reply, Message)
-    assert offered == ["JSONRPC", "HTTP+JSON", sockets.uri]
+    assert offered == ["JSONRPC", "HTTP+JSON", sockets.uri, "JSONRPC", "HTTP+JSON"]
     assert kinds == ["Task", "TaskArtifactUpdateEvent", "TaskArtifactUpdateEvent", "TaskStatusUpdateEvent"]
 
 
@@ -299,8 +299,11 @@ async def test_a_card_at_hand_and_an_agent_of_this_process_can_be_served_again()
     assert isinstance(by_agent_said, Message)
 
 
+@pytest.mark.req("V03-05")
 async def test_an_agent_of_an_older_version_is_told_apart() -> None:
     old = {"name": "Old", "url": "http://far.example/", "protocolVersion": "0.3.0", "version": "1"}
 
     with pytest.raises(CardError, match=r"0\.3"):
-        await ProxyApp(old).start()
+        await ProxyApp(old, versions=("1.0",)).start()
+    async with ProxyApp(old) as served:
+        assert "far.example" not in repr(served.card("http://near.example"))

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 FOLDER = Path(__file__).parent
-BOUND_BY_CODE = frozenset({"server", "client", "sdk", "card", "cli"})
+BOUND_BY_CODE = frozenset({"server", "client", "sdk", "card", "cli", "front"})
 DUE_NOW = ""
+WEAKER = ("SHOULD", "MAY")
+WEAKER_IS_LISTED = "AgentCore"
+"""Of the topics that begin so, rows that are less than MUST are listed, too: most have tests."""
 
 
 class Row(NamedTuple):
@@ -29,7 +32,7 @@ class Row(NamedTuple):
 
     @property
     def is_must(self) -> bool:
-        """True for MUST and MUST NOT rows that bind a server, a client, a library, a card or a command line."""
+        """True for MUST and MUST NOT rows that bind a server, a client, a library, a card, a command line, a front."""
         return self.strength.startswith("MUST") and not BOUND_BY_CODE.isdisjoint(self.who.split(","))
 
 
@@ -95,6 +98,15 @@ def gaps(named: set[str]) -> list[Gap]:
     return [Gap(topic, arrival, ids) for (topic, arrival), ids in ordered]
 
 
+def weaker_gaps(named: set[str]) -> list[str]:
+    """Lines on the rows without a test that are less than MUST, of the topics where such rows are listed."""
+    found: dict[str, list[str]] = {strength: [] for strength in WEAKER}
+    for row in rows().values():
+        if row.topic.startswith(WEAKER_IS_LISTED) and row.strength in found and row.id not in named:
+            found[row.strength].append(row.id)
+    return [f"{WEAKER_IS_LISTED}, {strength}: {' '.join(ids)}" for strength, ids in found.items() if ids]
+
+
 def summary(named: set[str], verb: str) -> list[str]:
     """The report as lines of text; ``verb`` says what was done to the rows (``proven by a passed test``)."""
     must = must_rows()
@@ -106,5 +118,6 @@ def summary(named: set[str], verb: str) -> list[str]:
     for gap in gaps(named):
         arrival = f"comes with {gap.comes_with}" if gap.comes_with else "due now"
         lines.append(f"{gap.topic} ({arrival}): {' '.join(gap.ids)}")
+    lines.extend(weaker_gaps(named))
     lines.extend(f"not applicable: {id}, it {reason}" for id, reason in not_applicable().items())
     return lines

@@ -39,6 +39,26 @@ def test_a_gap_says_what_its_rows_come_with_and_due_ones_are_listed_first() -> N
     assert next(gap for gap in found if "PARAM-06" in gap.ids).topic == "Service parameters"
 
 
+def test_rows_of_agentcore_and_of_protocol_0_3_are_there_with_ids_and_strengths() -> None:
+    strengths = {
+        id: register.rows()[id].strength for id in ("AC-S-01", "AC-S-37", "AC-C-15", "AC-F-15", "E2E-25", "P17")
+    }
+
+    assert strengths == {
+        "AC-S-01": "MUST", "AC-S-37": "MAY", "AC-C-15": "SHOULD", "AC-F-15": "MUST", "E2E-25": "MUST", "P17": "MUST"
+    }  # fmt: skip
+    assert {f"V03-{number:02}" for number in range(1, 9)} <= {row.id for row in register.must_rows()}
+    assert register.rows()["V03-P32"].strength == "CASE"
+
+
+def test_rows_of_agentcore_that_are_less_than_must_are_listed_as_such() -> None:
+    lines = register.weaker_gaps(named={"AC-S-05"})
+
+    assert [line.partition(":")[0] for line in lines] == ["AgentCore, SHOULD", "AgentCore, MAY"]
+    assert "AC-S-05" not in lines[0]
+    assert lines[1] == "AgentCore, MAY: AC-S-37"
+
+
 def run_suite(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     pytester.makeini("[pytest]\nmarkers = req(*ids): rows\nasyncio_default_fixture_loop_scope = function")
     pytester.makeconftest(f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tests.conftest import *")

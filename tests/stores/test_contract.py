@@ -10,15 +10,15 @@ import pytest
 from dragoman.ports.store import TaskStore
 from dragoman.stores import MemoryStore, check_store
 from dragoman.stores.sql import SqlStore
-from dragoman.testing.store_contract import StoreContract
+from dragoman.testing.store_contract import StoreContract, WebhookContract
 
-for _part in StoreContract.__mro__:
+for _part in (*StoreContract.__mro__, WebhookContract):
     for _test in vars(_part).values():
         if hasattr(_test, "requirements"):
             pytest.mark.req(*_test.requirements)(_test)
 
 
-class TestMemoryStore(StoreContract):
+class TestMemoryStore(StoreContract, WebhookContract):
     @pytest.fixture
     async def store(self) -> AsyncIterator[TaskStore]:
         store = MemoryStore()
@@ -28,7 +28,7 @@ class TestMemoryStore(StoreContract):
         await store.close()
 
 
-class TestSqlStore(StoreContract):
+class TestSqlStore(StoreContract, WebhookContract):
     @pytest.fixture
     async def store(self, tmp_path: Path) -> AsyncIterator[TaskStore]:
         store = SqlStore(f"sqlite:///{tmp_path}/tasks.db")

@@ -21,7 +21,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 import dragoman.stores.sql.migrating as migrating
 from dragoman.model import TaskState
 from dragoman.ports.store import Scope, TaskQuery
-from dragoman.stores.sql import SqlStore, expiring, leasing, reading, upserting, writing
+from dragoman.stores.sql import SqlStore, expiring, leasing, reading, upserting, webhooks, writing
 from dragoman.stores.sql.reading import page_statement, total_statement
 from dragoman.stores.sql.schema import METADATA, SECRETS, SNAPSHOTS, TOTALS, WORKERS
 from dragoman.testing.sample_task import START_MS, SampleTask
@@ -79,7 +79,7 @@ def test_the_schema_can_be_written_for_postgresql() -> None:
 
 
 def test_every_statement_can_be_written_for_postgresql() -> None:
-    modules = (expiring, leasing, reading, writing)
+    modules = (expiring, leasing, reading, webhooks, writing)
     found = [value for module in modules for value in vars(module).values() if isinstance(value, Executable)]
     found += expiring._REMOVALS
     for table, add in ((SNAPSHOTS, ""), (WORKERS, ""), (TOTALS, "tasks")):

@@ -138,7 +138,7 @@ async def test_a_binding_that_listens_by_itself_is_on_the_card_while_it_is_serve
         during = app.card("http://127.0.0.1:1")
     after = app.card("http://127.0.0.1:1")
 
-    assert [len(card.supported_interfaces) for card in (before, during, after)] == [2, 3, 2]
+    assert [len(card.supported_interfaces) for card in (before, during, after)] == [4, 5, 4]
     assert during.supported_interfaces[2].url.startswith("lines://")
 
 
@@ -166,7 +166,7 @@ async def test_an_app_whose_binding_cannot_start_does_not_start_and_leaves_nothi
     with pytest.raises(ConfigurationError, match="port is taken"):
         await app.start()
 
-    assert len(app.card("http://127.0.0.1:1").supported_interfaces) == 2
+    assert len(app.card("http://127.0.0.1:1").supported_interfaces) == 4
 
 
 @pytest.mark.parametrize("uri", ["JSONRPC", "GRPC", "lines"])

@@ -15,35 +15,51 @@ from tools.generate import (
     openapi,
     operations_module,
     types_module,
+    v03,
 )
-from tools.generate.facts import Protocol
+from tools.generate.facts import Generation, Protocol
 from tools.generate.proto import compile_descriptors, read_protocol
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTO = ROOT / "proto" / "a2a.proto"
 STATUS_PROTO = ROOT / "proto" / "rpc_status.proto"
+V03_PROTO = ROOT / "proto" / "a2a_v03.proto"
 PACKAGE = ROOT / "src" / "dragoman"
 MODEL = PACKAGE / "model"
 
+V1 = Generation("the protocol", "dragoman.model.types")
+
 
 def render(protocol: Protocol) -> dict[str, str]:
-    """All generated files: path below the package's folder → text, Python not yet formatted."""
+    """All generated files of 1.0: path below the package's folder → text, Python not yet formatted."""
     files = [compile_descriptors(path).file[-1] for path in (STATUS_PROTO, PROTO)]
     return {
-        "model/types.py": types_module.render(protocol),
-        "model/fields.py": fields_module.render(protocol),
+        "model/types.py": types_module.render(protocol, V1),
+        "model/fields.py": fields_module.render(protocol, V1),
         "model/operations.py": operations_module.render(protocol),
         "model/schema/a2a.schema.json": json_schema.render(protocol),
         "model/schema/openapi.json": openapi.render(protocol),
-        "bindings/grpc/descriptors.py": descriptors_module.render(files),
-        "bindings/grpc/converters.py": converters_module.render(protocol),
+        "bindings/grpc/descriptors.py": descriptors_module.render(PROTO.name, files),
+        "bindings/grpc/converters.py": converters_module.render(protocol, V1),
+    }
+
+
+def render_v03(protocol: Protocol) -> dict[str, str]:
+    """All generated files of 0.3, like those of 1.0."""
+    file = compile_descriptors(V03_PROTO).file[-1]
+    return {
+        "compat/v03/types.py": types_module.render(protocol, v03.GENERATION),
+        "compat/v03/fields.py": fields_module.render(protocol, v03.GENERATION),
+        "compat/v03/grpc/descriptors.py": descriptors_module.render(V03_PROTO.name, [file]),
+        "compat/v03/grpc/converters.py": converters_module.render(protocol, v03.GENERATION),
     }
 
 
 def write(folder: Path) -> list[Path]:
     """Generate into ``folder`` and format; returns what was written."""
     written = []
-    for name, text in render(read_protocol(PROTO)).items():
+    files = render(read_protocol(PROTO)) | render_v03(v03.read(V03_PROTO))
+    for name, text in files.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")

@@ -6,12 +6,11 @@ The code is written out field by field, since that is several times faster than 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from tools.generate.facts import GENERATED, FieldFact, MessageFact, Protocol
+from tools.generate.facts import FieldFact, Generation, MessageFact, Protocol, generated
 
-HEAD = f'''# {GENERATED}
-"""Structs to protobuf messages and back.
+HEAD = '''"""Structs to protobuf messages and back.
 
 ``write_…`` fills an empty message and raises what :mod:`~dragoman.bindings.grpc.values` and the protobuf library raise
 for what it cannot hold. ``read_…`` reads a message; a REQUIRED message that is not there is read as an empty one, and a
@@ -21,19 +20,6 @@ value that the Struct cannot hold is a ValueError or an OverflowError.
 from collections.abc import Callable
 from typing import Any, Final
 
-from msgspec import UNSET
-
-from dragoman.bindings.grpc.values import (
-    read_enum_of,
-    read_struct,
-    read_timestamp,
-    read_value,
-    write_struct,
-    write_timestamp,
-    write_value,
-)
-from dragoman.model import types as t
-from dragoman.model.wire import WireMessage
 '''
 
 EMPTY = '''
@@ -50,8 +36,33 @@ def read_empty(m: Any) -> t.Empty:
 WELL_KNOWN = ("timestamp", "struct", "value")
 
 
-def render(protocol: Protocol) -> str:
+def render(protocol: Protocol, generation: Generation) -> str:
     """The text of the module."""
+    code = _code(protocol)
+    through = {field.through for message in protocol.messages for field in message.fields if field.through}
+    return f"# {generated(protocol.source)}\n{HEAD}{_imports(generation, code, through)}\n{code}"
+
+
+def _imports(generation: Generation, code: str, through: set[str]) -> str:
+    """The imports that ``code`` needs, beside those of the standard library."""
+    values = ["read_enum_of", *_both_ways(WELL_KNOWN)]
+    used = [name for name in sorted(values) if re.search(rf"\b{name}\(", code)]
+    package, _, module = generation.types.rpartition(".")
+    lines = [
+        *(["from msgspec import UNSET", ""] if "UNSET" in code else []),
+        f"from dragoman.bindings.grpc.values import {', '.join(used)}",
+        f"from {package} import {module} as t",
+        *([f"from {generation.converting} import {', '.join(_both_ways(sorted(through)))}"] if through else []),
+        "from dragoman.model.wire import WireMessage",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _both_ways(kinds: Iterable[str]) -> list[str]:
+    return [f"{verb}_{kind}" for verb in ("read", "write") for kind in kinds]
+
+
+def _code(protocol: Protocol) -> str:
     messages = protocol.messages_by_need()
     enums = "\n".join(f"{_reader_of_enum(enum.name)} = read_enum_of(t.{enum.name})" for enum in protocol.enums)
     functions = "".join(f"\n\n{_writer(message)}\n\n{_reader(message)}" for message in messages)
@@ -59,7 +70,7 @@ def render(protocol: Protocol) -> str:
     writers = "".join(f"    t.{name}: write_{_snake(name)},\n" for name in names)
     readers = "".join(f"    t.{name}: read_{_snake(name)},\n" for name in names)
     return (
-        f"{HEAD}\n{enums}\n{EMPTY}{functions}\n\n"
+        f"{enums}\n{EMPTY}{functions}\n\n"
         f"WRITERS: Final[dict[type[WireMessage], Callable[[Any, Any], None]]] = {{\n{writers}}}\n"
         f"READERS: Final[dict[type[WireMessage], Callable[[Any], Any]]] = {{\n{readers}}}\n"
     )
@@ -84,7 +95,7 @@ def _writer(message: MessageFact) -> str:
 
 def _write_lines(message: MessageFact) -> Iterator[str]:
     done: set[str] = set()
-    for field in message.fields:
+    for field in message.fields_in_protobuf():
         if not field.oneof:
             yield from _write_field(field)
         elif field.oneof not in done:
@@ -122,6 +133,8 @@ def _write_single(field: FieldFact) -> Iterator[str]:
         yield f"write_{field.kind}(s.{name}, m.{name})"
     elif field.kind == "enum":
         yield f"m.{name} = s.{name} if isinstance(s.{name}, int) else s.{name}.number"
+    elif field.through:
+        yield f"m.{name} = write_{field.through}(s.{name})"
     else:
         yield f"m.{name} = s.{name}"
 
@@ -148,7 +161,7 @@ def _write_several(field: FieldFact) -> Iterator[str]:
 def _reader(message: MessageFact) -> str:
     lines = [f"def read_{_snake(message.name)}(m: Any) -> t.{message.name}:"]
     lines += [f'    {oneof} = m.WhichOneof("{oneof}")' for oneof in message.oneofs()]
-    fields = "".join(f"        {field.name}={_read(field)},\n" for field in message.fields)
+    fields = "".join(f"        {field.name}={_read(field)},\n" for field in message.fields_in_protobuf())
     return "\n".join([*lines, f"    return t.{message.name}(\n{fields}    )"]) + "\n"
 
 
@@ -166,7 +179,7 @@ def _read(field: FieldFact) -> str:
     if field.oneof:
         absent = "UNSET" if field.kind == "value" else "None"
         return f'{value} if {field.oneof} == "{name}" else {absent}'
-    if field.presence and not field.required:
+    if field.presence and not field.presence_here and not field.required:
         return f'{value} if m.HasField("{name}") else None'
     return value
 
@@ -176,4 +189,5 @@ def _read_one(field: FieldFact, value: str) -> str:
         return f"read_{_snake(field.type)}({value})"
     if field.kind == "enum":
         return f"{_reader_of_enum(field.type)}({value})"
-    return f"read_{field.kind}({value})" if field.kind in WELL_KNOWN else value
+    reader = field.through or (field.kind if field.kind in WELL_KNOWN else "")
+    return f"read_{reader}({value})" if reader else value

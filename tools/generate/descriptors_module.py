@@ -9,10 +9,9 @@ import google.api.client_pb2 as client_annotations  # type: ignore[import-untype
 import google.api.field_behavior_pb2 as field_behavior  # type: ignore[import-untyped]
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from tools.generate.facts import GENERATED
+from tools.generate.facts import generated
 
-HEAD = f'''# {GENERATED}
-"""The proto files, compiled: serialized file descriptors, without comments and without annotations for HTTP.
+HEAD = '''"""The proto files, compiled: serialized file descriptors, without comments and without annotations for HTTP.
 
 What they import comes with the protobuf library.
 """
@@ -24,11 +23,12 @@ from typing import Final
 BYTES_IN_A_LINE = 24
 
 
-def render(files: Iterable[FileDescriptorProto]) -> str:
-    """The text of the module. ``files`` are what is compiled into it, each after those that it imports."""
+def render(source: str, files: Iterable[FileDescriptorProto]) -> str:
+    """The text of the module, made from the file called ``source``. ``files`` are what is compiled into it, each after
+    those that it imports."""
     found = [_bare(file) for file in files]
     lines = [f"    {_literal(file)},  # {file.name}\n" for file in found]
-    return f"{HEAD}FILES: Final[tuple[bytes, ...]] = (\n{''.join(lines)})\n"
+    return f"# {generated(source)}\n{HEAD}FILES: Final[tuple[bytes, ...]] = (\n{''.join(lines)})\n"
 
 
 def _bare(file: FileDescriptorProto) -> FileDescriptorProto:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from tools.generate.facts import GENERATED, SEVERAL_ALLOWED, FieldFact, MessageFact, Protocol
+from tools.generate.facts import SEVERAL_ALLOWED, FieldFact, Generation, MessageFact, Protocol, generated
 
-HEAD = f'''# {GENERATED}
+
+def render(protocol: Protocol, generation: Generation) -> str:
+    """The text of the module."""
+    return _head(protocol, generation) + "".join(_message(message) for message in protocol.messages) + "}\n"
+
+
+def _head(protocol: Protocol, generation: Generation) -> str:
+    package, _, module = generation.types.rpartition(".")
+    return f'''# {generated(protocol.source)}
 """Facts of all fields, in the order of the proto."""
 
 from typing import Final
 
-from dragoman.model import types as t
+from {package} import {module} as t
 from dragoman.model.field import Field
 from dragoman.model.wire import WireMessage
 
 FIELDS: Final[dict[type[WireMessage], tuple[Field, ...]]] = {{
     t.Empty: (),
 '''
-
-
-def render(protocol: Protocol) -> str:
-    """The text of the module."""
-    return HEAD + "".join(_message(message) for message in protocol.messages) + "}\n"
 
 
 def _message(message: MessageFact) -> str:

@@ -9,12 +9,12 @@ import json
 from typing import Any
 
 from tools.generate.facts import (
-    GENERATED,
     SEVERAL_ALLOWED,
     EnumFact,
     FieldFact,
     MessageFact,
     Protocol,
+    generated,
 )
 
 Schema = dict[str, Any]
@@ -41,7 +41,7 @@ def render(protocol: Protocol) -> str:
     """The text of the file."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$comment": GENERATED,
+        "$comment": generated(protocol.source),
         "title": f"Messages of {protocol.package}",
         "$defs": definitions(protocol, "#/$defs/"),
     }

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tools.generate.facts import GENERATED, FieldFact, OperationFact, Protocol, RouteFact
+from tools.generate.facts import FieldFact, OperationFact, Protocol, RouteFact, generated
 from tools.generate.json_schema import definitions, field_schema, message_schema
 
 Object = dict[str, Any]
@@ -72,7 +72,7 @@ def render(protocol: Protocol) -> str:
             "version": "1.0",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "x-generated": GENERATED,
+        "x-generated": generated(protocol.source),
         "servers": [{"url": "/", "description": "The interface URL, as the agent card gives it."}],
         "paths": _paths(protocol),
         "components": {

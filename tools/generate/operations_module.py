@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tools.generate.facts import GENERATED, OperationFact, Protocol
+from tools.generate.facts import OperationFact, Protocol, generated
 
 # The one fact about operations that the proto does not hold (Spec: ERR-23).
 CAPABILITIES = {
@@ -17,8 +17,7 @@ CAPABILITIES = {
     "GetExtendedAgentCard": "extended_agent_card",
 }
 
-HEAD = f'''# {GENERATED}
-"""The operations of the protocol."""
+HEAD = '''"""The operations of the protocol."""
 
 from typing import Final
 
@@ -32,7 +31,7 @@ def render(protocol: Protocol) -> str:
     rows = [_row(operation) for operation in protocol.operations]
     names = ", ".join(constant(operation.name) for operation in protocol.operations)
     table = f"OPERATIONS: Final[dict[str, Operation]] = {{op.name: op for op in ({names},)}}\n"
-    return "\n".join([HEAD, *rows, table])
+    return "\n".join([f"# {generated(protocol.source)}\n{HEAD}", *rows, table])
 
 
 def constant(name: str) -> str:

@@ -73,6 +73,7 @@ def read_protocol(path: Path) -> Protocol:
         tuple(location.path): " ".join(location.leading_comments.split()) for location in file.source_code_info.location
     }
     return Protocol(
+        source=path.name,
         package=file.package,
         messages=tuple(_message(message, comments, (MESSAGES, n), file) for n, message in enumerate(file.message_type)),
         enums=tuple(_enum(enum, comments, (ENUMS, n)) for n, enum in enumerate(file.enum_type)),
@@ -157,4 +158,4 @@ def _operation(method: MethodDescriptorProto, comment: str) -> OperationFact:
 def _route(rule: Any) -> RouteFact:
     verb = rule.WhichOneof("pattern") or "get"
     path: str = getattr(rule, verb).replace("=*}", "}")
-    return RouteFact(verb.upper(), path, rule.body, tuple(re.findall(r"{(\w+)}", path)))
+    return RouteFact(verb.upper(), path, rule.body, tuple(re.findall(r"{(\w+)[}=]", path)))

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from tools.generate.facts import GENERATED, SEVERAL_ALLOWED, EnumFact, FieldFact, MessageFact, Protocol, ValueFact
+from tools.generate.facts import (
+    SEVERAL_ALLOWED,
+    EnumFact,
+    FieldFact,
+    Generation,
+    MessageFact,
+    Protocol,
+    ValueFact,
+    generated,
+)
 
 PYTHON = {
     "string": "str",
@@ -16,31 +26,45 @@ PYTHON = {
     "value": "Any",
 }
 
+# Fields that are on the wire also when they are empty, though the proto does not require it (Spec: AMB-64).
+ALWAYS_WRITTEN = {("ListTaskPushNotificationConfigsResponse", "next_page_token")}
+
 DEFAULTS = {"string": '""', "bool": "False", "int32": "0"}
 
-HEAD = f'''# {GENERATED}
-# ruff: noqa: E501, RUF012
-"""Messages and enums of the protocol."""
-
-import builtins
-from typing import Any
-
-from msgspec import UNSET, UnsetType
-
-from dragoman.model.timestamp import Timestamp
-from dragoman.model.wire import Int32, WireEnum, WireMessage, as_member, several_members
-
-
-class Empty(WireMessage):
+EMPTY = '''class Empty(WireMessage):
     """A response that says nothing (``google.protobuf.Empty``)."""
 '''
 
 
-def render(protocol: Protocol) -> str:
+def render(protocol: Protocol, generation: Generation) -> str:
     """The text of the module."""
-    enums = (_enum(enum) for enum in protocol.enums)
+    empty = [] if "Empty" in generation.taken else [EMPTY]
+    enums = (_enum(enum) for enum in protocol.enums if enum.name not in generation.taken)
     messages = (_message(message, protocol) for message in protocol.messages_by_need())
-    return "\n\n".join([HEAD, *enums, *messages])
+    text = "\n\n".join([*empty, *enums, *messages])
+    return f"{_head(protocol, generation, text)}\n\n{text}"
+
+
+def _head(protocol: Protocol, generation: Generation, text: str) -> str:
+    """What stands above: the imports that ``text`` needs, and what is taken from the model under its own name."""
+    own = ("Int32", "WireEnum", "WireMessage", "as_member", "several_members")
+    msgspec = [name for name in ("UNSET", "UnsetType", "field") if re.search(rf"\b{name}\b(?!:)", text)]
+    wire = [name for name in own if re.search(rf"\b{name}\b", text)]
+    taken = [f"from dragoman.model.types import {name} as {name}" for name in sorted(generation.taken)]
+    lines = [
+        f"# {generated(protocol.source)}",
+        "# ruff: noqa: E501, RUF012",
+        f'"""Messages and enums of {generation.title}."""',
+        "",
+        "import builtins",
+        "from typing import Any",
+        "",
+        *([f"from msgspec import {', '.join(msgspec)}", ""] if msgspec else []),
+        "from dragoman.model.timestamp import Timestamp",
+        *taken,
+        f"from dragoman.model.wire import {', '.join(wire)}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _enum(enum: EnumFact) -> str:
@@ -58,7 +82,10 @@ def _docstring(text: str, *paragraphs: str) -> list[str]:
 
 def _message(message: MessageFact, protocol: Protocol) -> str:
     lines = [f"class {message.name}(WireMessage, kw_only=True):", *_docstring(message.comment)]
-    lines += [f"    {field.name}: {annotation(field)}{_default(field, protocol)}" for field in message.fields]
+    for field in message.fields:
+        written = (message.name, field.name) in ALWAYS_WRITTEN
+        default = f" = field(default_factory={PYTHON[field.kind]})" if written else _default(field, protocol)
+        lines.append(f"    {field.name}: {annotation(field)}{default}")
     checks = [*_oneof_checks(message), *_coercions(message)]
     if checks:
         lines += ["", "    def __post_init__(self) -> None:", *(f"        {line}" for line in checks)]
@@ -78,15 +105,26 @@ def annotation(field: FieldFact) -> str:
 
 
 def _default(field: FieldFact, protocol: Protocol) -> str:
-    if field.required:
-        return ""
+    """What stands behind the annotation: the default, and the name on the wire when it is not the usual one."""
+    default = "" if field.required else _default_value(field, protocol)
+    if field.json_name == _camel(field.name):
+        return f" = {default}" if default else ""
+    return f' = field({f"default={default}, " if default else ""}name="{field.json_name}")'
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)
+
+
+def _default_value(field: FieldFact, protocol: Protocol) -> str:
     if field.shape != "single":
-        return " = []" if field.shape == "list" else " = {}"
+        return "[]" if field.shape == "list" else "{}"
     if field.kind == "value":
-        return " = UNSET"
+        return "UNSET"
     if field.presence:
-        return " = None"
-    return f" = {DEFAULTS.get(field.kind) or _zero(field, protocol)}"
+        return "None"
+    return DEFAULTS.get(field.kind) or _zero(field, protocol)
 
 
 def _zero(field: FieldFact, protocol: Protocol) -> str:

@@ -9,23 +9,22 @@ from collections.abc import Sequence
 
 from dragoman.http.asgi import Header
 
-_REQUEST_HEADERS = b"A2A-Version, A2A-Extensions, Authorization, Content-Type, Last-Event-ID"
-_EXPOSED = (
-    b"access-control-expose-headers",
-    b"A2A-Extensions, WWW-Authenticate, Retry-After, ETag",
-)
-_PREFLIGHT: tuple[Header, ...] = (
-    (b"access-control-allow-methods", b"GET, HEAD, POST, DELETE, OPTIONS"),
-    (b"access-control-allow-headers", _REQUEST_HEADERS),
-    (b"access-control-max-age", b"600"),
-)
+_REQUEST_HEADERS = ("A2A-Version", "A2A-Extensions", "Authorization", "Content-Type", "Last-Event-ID")
+_EXPOSED = ("A2A-Extensions", "WWW-Authenticate", "Retry-After", "ETag")
 _VARY = (b"vary", b"Origin")
 
 
 class Cors:
-    """The headers for one set of origins; ``("*",)`` allows every page."""
+    """The headers for one set of origins; ``("*",)`` allows every page. ``more`` are names of headers that pages may
+    send and read, besides the usual ones."""
 
-    def __init__(self, origins: Sequence[str]) -> None:
+    def __init__(self, origins: Sequence[str], more: Sequence[str] = ()) -> None:
+        self._exposed = (b"access-control-expose-headers", ", ".join((*_EXPOSED, *more)).encode())
+        self._preflight: tuple[Header, ...] = (
+            (b"access-control-allow-methods", b"GET, HEAD, POST, DELETE, OPTIONS"),
+            (b"access-control-allow-headers", ", ".join((*_REQUEST_HEADERS, *more)).encode()),
+            (b"access-control-max-age", b"600"),
+        )
         self._everyone = "*" in origins
         self._origins = frozenset(origin.rstrip("/").encode() for origin in origins)
 
@@ -37,4 +36,4 @@ class Cors:
             allowed = (_VARY, (b"access-control-allow-origin", origin))
         else:
             return (_VARY,) if self._origins else ()
-        return (*allowed, *_PREFLIGHT) if preflight else (*allowed, _EXPOSED)
+        return (*allowed, *self._preflight) if preflight else (*allowed, self._exposed)

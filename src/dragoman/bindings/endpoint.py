@@ -18,19 +18,22 @@ import msgspec
 from dragoman.bindings import jsonrpc, rest
 from dragoman.bindings.codec import JSON, Call
 from dragoman.bindings.cors import Cors
+from dragoman.bindings.dialect import Dialect
 from dragoman.bindings.exchange import Exchange
 from dragoman.bindings.failure import as_protocol_error
+from dragoman.bindings.guest import Guest
 from dragoman.bindings.routes import match_route
 from dragoman.bindings.settings import EndpointSettings
 from dragoman.bindings.streaming import StreamPump
 from dragoman.bindings.waiting import while_connected
-from dragoman.bindings.wellknown import ALLOW, CARD_PATH, HEALTH_PATH, CardResource, serve_health
+from dragoman.bindings.wellknown import ALLOW, CARD_PATH, HEALTH_PATH, CardResource, serve_document, serve_health
 from dragoman.errors import A2AError, ConfigurationError, MethodNotAllowedError
 from dragoman.http.asgi import ClientGoneError, Header, Receive, Scope, Send
 from dragoman.http.sse import SseFraming
 from dragoman.model import AgentCard
 from dragoman.ports.deadlines import Deadlines
 from dragoman.ports.operations import ANONYMOUS, CallContext, Caller, Operations
+from dragoman.protocol.versions import check_version
 
 #: Seconds after which a call that is still pending looks whether its client is there.
 _PATIENCE = 5.0
@@ -44,7 +47,11 @@ class Endpoint:
 
     * ``operations``: what it serves;
     * ``card``: builds the public card for a base URL; is called once for each, and must not change what is shared;
-    * ``settings``: see :class:`~dragoman.bindings.settings.EndpointSettings`.
+    * ``settings``: see :class:`~dragoman.bindings.settings.EndpointSettings`;
+    * ``dialect``: another generation of the protocol to serve as well, see :mod:`dragoman.bindings.dialect`;
+    * ``seal``: signs the card in the form for both generations.
+
+    ``card_paths`` is where the card is found.
 
     Requests may run together without limit. A cancelled request lets go of its call or stream. ``lifespan`` is
     the business of whoever mounts it: that scope is refused with ConfigurationError.
@@ -56,12 +63,17 @@ class Endpoint:
         *,
         card: Callable[[str], AgentCard],
         settings: EndpointSettings | None = None,
+        dialect: Dialect | None = None,
+        seal: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self._operations = operations
         self._settings = settings = settings or EndpointSettings()
         self._patience = Deadlines(_PATIENCE)
-        self._card = CardResource(card, settings.public_url, settings.card_max_age)
-        self._cors = Cors(settings.cors) if settings.cors else None
+        self._card = CardResource(card, settings.public_url, settings.card_max_age, dialect, seal)
+        self.card_paths = (CARD_PATH, *(dialect.card_paths if dialect is not None else ()))
+        self._guest = Guest(dialect, operations, settings, self._patience) if dialect is not None else None
+        older = (dialect.extensions_header.decode(),) if dialect is not None else ()
+        self._cors = Cors(settings.cors, older) if settings.cors else None
         self._extra: tuple[Header, ...] = (_HSTS,) if settings.sends_hsts else ()
 
     def forget_card(self) -> None:
@@ -89,13 +101,17 @@ class Endpoint:
             exchange.extra += self._cors.headers(exchange.raw_header(b"origin"), preflight=exchange.method == "OPTIONS")
         path = exchange.path
         if exchange.method == "OPTIONS":
-            await exchange.answer_empty(204, ((b"allow", _allowed(path).encode()),))
+            await exchange.answer_empty(204, ((b"allow", self._allowed(path).encode()),))
         elif path in ("/", ""):
             await self._serve_rpc(exchange)
-        elif path == CARD_PATH:
+        elif path in self.card_paths:
             await self._card.serve(exchange)
         elif path == HEALTH_PATH:
             await serve_health(exchange, self._settings.healthy)
+        elif path in self._settings.documents:
+            await serve_document(exchange, self._settings.documents[path], self._settings.card_max_age)
+        elif self._guest is not None and self._guest.takes_path(exchange):
+            await self._guest.serve_rest(exchange, self._identify)
         else:
             await self._serve_rest(exchange)
 
@@ -104,15 +120,25 @@ class Endpoint:
             raise MethodNotAllowedError(metadata={"allow": _RPC_ALLOW})
         exchange.content_type = JSON
         exchange.encode_error = partial(jsonrpc.encode_error, jsonrpc.NULL)
+        guest = self._guest if exchange.raw_header(b"a2a-version") != b"1.0" else None
+        if guest is not None:
+            guest.shape_early_errors(exchange)
         caller = await self._identify(exchange)
         body = await exchange.read_body(self._settings.max_body_bytes)
         try:
             envelope = jsonrpc.decode_envelope(body)
         except A2AError:
             exchange.encode_error = partial(jsonrpc.encode_error, jsonrpc.read_id(body))
+            if guest is not None:
+                guest.shape_broken(exchange, body)
             raise
+        if guest is not None and guest.takes_method(exchange, envelope.method):
+            await guest.serve_rpc(exchange, caller, envelope)
+            return
         exchange.encode_error = partial(jsonrpc.encode_error, bytes(envelope.id))
         context = self._open_context(exchange, caller)
+        if not context.version.strip() and jsonrpc.is_old_name(envelope.method):
+            check_version("")  # such a method is of the version that is not served, however lenient one is
         call = jsonrpc.decode_params(envelope)
         if call.op.streaming:
             encode_error = partial(jsonrpc.encode_stream_error, call)
@@ -137,6 +163,21 @@ class Endpoint:
         else:
             response = await self._call(exchange, call, context)
             await exchange.answer(200, rest.encode_result(call, response))
+
+    def _allowed(self, path: str) -> str:
+        """The methods of a path, for ``Allow``. Raises MethodNotFoundError."""
+        if path in ("/", ""):
+            return _RPC_ALLOW
+        if path in self.card_paths or path == HEALTH_PATH or path in self._settings.documents:
+            return ALLOW
+        allowed = self._guest.allowed(path) if self._guest is not None else None
+        if allowed is not None:
+            return allowed
+        try:
+            match_route("OPTIONS", path)
+        except MethodNotAllowedError as error:
+            return error.metadata["allow"]
+        return ""
 
     async def _identify(self, exchange: Exchange) -> Caller:
         identify = self._settings.identify
@@ -172,19 +213,6 @@ class Endpoint:
             stall_timeout=self._settings.stall_timeout,
         )
         await pump.run()
-
-
-def _allowed(path: str) -> str:
-    """The methods of a path, for ``Allow``. Raises MethodNotFoundError."""
-    if path in ("/", ""):
-        return _RPC_ALLOW
-    if path in (CARD_PATH, HEALTH_PATH):
-        return ALLOW
-    try:
-        match_route("OPTIONS", path)
-    except MethodNotAllowedError as error:
-        return error.metadata["allow"]
-    return ""
 
 
 async def _refuse_scope(scope: Scope, receive: Receive, send: Send) -> None:

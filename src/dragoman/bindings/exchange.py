@@ -19,7 +19,8 @@ class Exchange:
     """A request with its way back.
 
     ``encode_error`` and ``content_type`` say in which form it is answered; they start as HTTP+JSON and are set by
-    the binding that takes the request. ``extra`` are headers that every answer gets.
+    the binding that takes the request. ``extra`` are headers that every answer gets, ``extensions_header`` is the name
+    of the one that tells of activated extensions.
     """
 
     __slots__ = (
@@ -28,6 +29,7 @@ class Exchange:
         "content_type",
         "context",
         "encode_error",
+        "extensions_header",
         "extra",
         "method",
         "path",
@@ -46,6 +48,7 @@ class Exchange:
         self._fields: dict[bytes, bytes] = dict(scope["headers"])  # of repeated fields, the last
         self.encode_error: EncodeError = rest.encode_error
         self.content_type = A2A_JSON
+        self.extensions_header = b"a2a-extensions"
         self.context: CallContext | None = None
         self.started = False
 
@@ -102,7 +105,7 @@ class Exchange:
         all_headers = [*headers, *self.extra]
         if self.context is not None and self.context.activated:
             # Spec: EXT-09, AMB-25
-            all_headers.append((b"a2a-extensions", _field(", ".join(self.context.activated))))
+            all_headers.append((self.extensions_header, _field(", ".join(self.context.activated))))
         await self._send({"type": "http.response.start", "status": status, "headers": all_headers})
 
     async def send_piece(self, data: bytes, *, more: bool = True) -> None:

@@ -185,6 +185,12 @@ _OLD_NAMES = {
     "agent/authenticatedExtendedCard": "GetExtendedAgentCard",
 }
 
+
+def is_old_name(method: str) -> bool:
+    """Whether a method is one of an earlier version."""
+    return method in _OLD_NAMES
+
+
 _NAMES_BY_LETTERS = {name.lower(): name for name in OPERATIONS}
 
 

@@ -74,6 +74,9 @@ _BY_STATUS: dict[int, type[A2AError]] = {
     504: UnavailableError,
 }
 
+#: Headers of answers that may hold a secret.
+_UNTOLD_HEADERS = frozenset({"set-cookie", "set-cookie2", "authorization", "proxy-authorization"})
+
 #: Statuses that decide whatever the details say.
 _HTTP_OF_GRPC = {"UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403}
 
@@ -253,6 +256,7 @@ def _origin(answer: Answer, report: _Report | None = None, reason: str = "") -> 
         reason=reason,
         details=report.details if report else (),
         body=answer.body[:KEPT_BODY],
+        headers={name: value for name, value in answer.headers.items() if name not in _UNTOLD_HEADERS},
     )
 
 

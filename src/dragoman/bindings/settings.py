@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlsplit
 
 import msgspec
@@ -28,6 +28,7 @@ class EndpointSettings(msgspec.Struct, kw_only=True, frozen=True):
     * ``stall_timeout``: seconds that a client may leave a stream unread until it is closed, 60;
     * ``card_max_age``: seconds that the card may be cached, 300 (Spec: CARD-19);
     * ``cors``: origins whose pages may call, ``("*",)`` for all; none by default;
+    * ``documents``: further public JSON documents, by their paths;
     * ``hsts``: send Strict-Transport-Security; None: when ``public_url`` is https (Spec: SEC-01).
 
     Raises ConfigurationError for a value out of range.
@@ -43,6 +44,7 @@ class EndpointSettings(msgspec.Struct, kw_only=True, frozen=True):
     card_max_age: int = 300
     cors: tuple[str, ...] = ()
     hsts: bool | None = None
+    documents: Mapping[str, bytes] = {}
 
     def __post_init__(self) -> None:
         if self.public_url is not None and not _is_http_url(self.public_url):

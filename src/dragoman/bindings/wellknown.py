@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable
 from email.utils import formatdate, parsedate_to_datetime
 
+from dragoman.bindings.dialect import Dialect
 from dragoman.bindings.exchange import Exchange
 from dragoman.errors import MethodNotAllowedError
 from dragoman.http.asgi import Header, Scope, server_url
 from dragoman.model import AgentCard, encode_json
+from dragoman.protocol.versions import parse_version
 
 CARD_PATH = "/.well-known/agent-card.json"
 HEALTH_PATH = "/health"
@@ -32,13 +34,14 @@ class _Encoded:
 
     __slots__ = ("body", "etag", "headers")
 
-    def __init__(self, card: AgentCard, max_age: int, modified: bytes) -> None:
-        self.body = encode_json(card)
+    def __init__(self, body: bytes, max_age: int, modified: bytes, more: tuple[Header, ...]) -> None:
+        self.body = body
         self.etag = b'"%b"' % hashlib.sha256(self.body).hexdigest()[:32].encode()
         self.headers: tuple[Header, ...] = (
             (b"etag", self.etag),
             (b"cache-control", b"public, max-age=%d" % max_age),
             (b"last-modified", modified),
+            *more,
         )
 
 
@@ -46,10 +49,22 @@ class CardResource:
     """``/.well-known/agent-card.json``.
 
     ``build`` makes the card for a base URL, ``public_url`` is that URL when it is known, ``max_age`` is in seconds.
+    With a ``dialect``, who does not name the current version is shown the card in a form for both generations; ``seal``
+    is what that text goes through, for signatures over it.
     """
 
-    def __init__(self, build: Callable[[str], AgentCard], public_url: str | None, max_age: int) -> None:
+    def __init__(
+        self,
+        build: Callable[[str], AgentCard],
+        public_url: str | None,
+        max_age: int,
+        dialect: Dialect | None = None,
+        seal: Callable[[bytes], bytes] | None = None,
+    ) -> None:
         self._build = build
+        self._seal = seal
+        self._dialect = dialect
+        self._vary: tuple[Header, ...] = ((b"vary", b"A2A-Version"),) if dialect is not None else ()
         self._public_url = public_url.rstrip("/") if public_url else None
         self._max_age = max_age
         self._started = int(time.time())
@@ -65,26 +80,40 @@ class CardResource:
     async def serve(self, exchange: Exchange) -> None:
         """Answer GET and HEAD, conditional ones included. Raises MethodNotAllowedError."""
         _check_readable(exchange)
-        card = self._card(exchange.scope)
+        card = self._card(exchange.scope, self._dialect if self._is_for_both(exchange) else None)
         if self._is_current(exchange, card):
             await exchange.answer_empty(304, card.headers)
             return
         exchange.content_type = "application/json"
         await exchange.answer(200, card.body, card.headers)
 
-    def _card(self, scope: Scope) -> _Encoded:
+    def _is_for_both(self, exchange: Exchange) -> bool:
+        if self._dialect is None or exchange.raw_header(b"a2a-version") == b"1.0":
+            return False
+        version = parse_version(exchange.version)
+        return version is None or version < (1, 0)
+
+    def _card(self, scope: Scope, dialect: Dialect | None) -> _Encoded:
         # What the URL is made of, so that it is not put together for each request.
         key: object = self._public_url
         if key is None:
             server = scope.get("server")
             key = (scope.get("scheme"), tuple(server) if server else None, scope.get("root_path"))
+        if dialect is not None:
+            key = (dialect.version, key)
         found = self._encoded.get(key)
         if found is None:
             if len(self._encoded) >= _MOST_BASES:
                 self._encoded.clear()
             base = self._public_url or server_url(scope)
-            found = self._encoded[key] = _Encoded(self._build(base), self._max_age, self._modified)
+            card = self._build(base)
+            body = encode_json(card) if dialect is None else self._encode_for_both(dialect, card)
+            found = self._encoded[key] = _Encoded(body, self._max_age, self._modified, self._vary)
         return found
+
+    def _encode_for_both(self, dialect: Dialect, card: AgentCard) -> bytes:
+        body = dialect.encode_card(card)
+        return body if self._seal is None else self._seal(body)
 
     def _is_current(self, exchange: Exchange, card: _Encoded) -> bool:
         """Whether the client's copy is still good. ``If-None-Match`` decides alone when it is there (RFC 9110)."""
@@ -104,6 +133,13 @@ async def serve_health(exchange: Exchange, healthy: Callable[[], bool] | None) -
         await exchange.answer(200, b'{"status":"ok"}', _NO_STORE)
     else:
         await exchange.answer(503, b'{"status":"stopping"}', _NO_STORE)
+
+
+async def serve_document(exchange: Exchange, body: bytes, max_age: int) -> None:
+    """Answer a public JSON document that does not change; ``max_age`` in seconds. Raises MethodNotAllowedError."""
+    _check_readable(exchange)
+    exchange.content_type = "application/json"
+    await exchange.answer(200, body, ((b"cache-control", b"public, max-age=%d" % max_age),))
 
 
 def _check_readable(exchange: Exchange) -> None:

@@ -32,6 +32,7 @@ from dragoman.errors import (
 )
 from dragoman.model.writing import EncodingError
 
+SERVICE = "DRAGOMAN_ERR_SERVICE"
 USAGE, INTERNAL = "A2ACLI_ERR_USAGE", "A2ACLI_ERR_INTERNAL"
 UNREACHABLE, TIMEOUT = "A2ACLI_ERR_UNREACHABLE", "A2ACLI_ERR_TIMEOUT"
 CARD_NOT_FOUND, CARD_INVALID = "A2ACLI_ERR_CARD_NOT_FOUND", "A2ACLI_ERR_CARD_INVALID"
@@ -90,6 +91,8 @@ def _code(error: BaseException, with_credential: bool) -> str:
         return _protocol_name(error)
     if isinstance(error, OldCardError):
         return "VersionNotSupportedError"
+    if isinstance(error, ClientError) and error.origin is not None and error.origin.status:
+        return SERVICE  # somebody answered, in the place of the agent
     if isinstance(error, StreamInterruptedError) and not isinstance(error.__cause__, ClientError):
         return "InvalidAgentResponseError"
     return next((code for kind, code in _LOCAL if isinstance(error, kind)), INTERNAL)
@@ -125,7 +128,7 @@ _UNNAMED = (RateLimitedError, RemoteError)
 def _a2a_code(error: BaseException) -> int | None:
     if isinstance(error, CardNotFoundError):
         return error.status
-    origin = error.origin if isinstance(error, A2AError) else None
+    origin = error.origin if isinstance(error, A2AError | ClientError) else None
     return None if origin is None else origin.code or origin.status
 
 

@@ -12,8 +12,7 @@ from dragoman.cli.failures import UsageError
 from dragoman.cli.options import CONTEXT, Leaf, Run, SettingOption
 from dragoman.cli.output import Output, Screen
 from dragoman.cli.tree import COMMANDS, Branch, Entry, load, root
-from dragoman.client.cards import BINDINGS
-from dragoman.protocol.versions import SUPPORTED
+from dragoman.client.cards import BINDINGS, VERSIONS
 
 SPECIFICATION = "0.2"
 
@@ -30,7 +29,7 @@ def show_version(*, json: bool) -> None:
         "version": __version__,
         "python": platform.python_version(),
         "specification": SPECIFICATION,
-        "protocolVersions": list(SUPPORTED),
+        "protocolVersions": list(VERSIONS),
         "transports": list(BINDINGS),
     }
     Output(Screen.standard(), json=True).document(document)

@@ -41,7 +41,7 @@ def _look_at_task(words: Words, reference: str, task_id: str) -> str:
 
 
 def _version(words: Words, reference: str, task_id: str) -> str:
-    return "a server of A2A 1.0 is needed; 0.3 is not spoken by this program yet"
+    return "--a2a-version 0.3 calls an agent of A2A 0.3"
 
 
 def _auth_failed(words: Words, reference: str, task_id: str) -> str:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import msgspec
 
 from dragoman.cli.failures import NoTransportError
-from dragoman.client.cards import BINDINGS, check_interface, speaks_version
+from dragoman.client.cards import BINDINGS, PRESENT, VERSIONS, check_interface, generation_of, offers
 from dragoman.errors import VersionNotSupportedError
 from dragoman.model import AgentCard, AgentInterface
-from dragoman.protocol.versions import SUPPORTED, parse_version
+from dragoman.protocol.versions import parse_version
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -27,8 +27,8 @@ class Choice(msgspec.Struct, frozen=True):
 def choose_interface(card: AgentCard, transports: Sequence[str] = (), version: str = "") -> Choice:
     """The interface by the order of preference, else by that of the card; of one binding the highest version.
 
-    ``version`` insists on one. Raises VersionNotSupportedError or NoTransportError when none is left, CardError when
-    the chosen address is no good.
+    ``version`` insists on one; without it, none below 1.0 is used. Raises VersionNotSupportedError or NoTransportError
+    when none is left, CardError when the chosen address is no good.
     """
     skipped = [(entry, why) for entry in card.supported_interfaces if (why := _why_not(entry, version))]
     usable = [entry for entry in card.supported_interfaces if not _why_not(entry, version)]
@@ -44,11 +44,12 @@ def choose_interface(card: AgentCard, transports: Sequence[str] = (), version: s
 def _why_not(entry: AgentInterface, version: str) -> str:
     if entry.protocol_binding not in BINDINGS:
         return f"the binding {entry.protocol_binding or 'without a name'} is not spoken here"
-    if not speaks_version(entry.protocol_version):
+    found = generation_of(entry.protocol_version)
+    if found is None:
         return f"version {entry.protocol_version} is not spoken here"
-    if version and parse_version(entry.protocol_version or SUPPORTED[0]) != parse_version(version):
-        return f"it is not of version {version}"
-    return ""
+    if version:
+        return "" if found == generation_of(version) else f"it is not of version {version}"
+    return "" if found == PRESENT else f"version {entry.protocol_version} is used with --a2a-version {found} only"
 
 
 def _highest(entries: Sequence[AgentInterface]) -> AgentInterface:
@@ -56,9 +57,10 @@ def _highest(entries: Sequence[AgentInterface]) -> AgentInterface:
 
 
 def _nothing_left(card: AgentCard, version: str) -> Exception:
-    offered = ", ".join(f"{e.protocol_binding or '?'} {e.protocol_version or '?'}" for e in card.supported_interfaces)
-    spoken = f"{', '.join(BINDINGS)} in version {version or ', '.join(SUPPORTED)}"
-    text = f"the agent offers {offered or 'no interface'}, and this program speaks {spoken}"
+    spoken = f"{', '.join(BINDINGS)} in version {version or PRESENT}"
+    others = [] if version else [other for other in VERSIONS if other != PRESENT]
+    more = "".join(f", and {other} with --a2a-version {other}" for other in others)
+    text = f"the agent offers {offers(card) or 'no interface'}, and this program speaks {spoken}{more}"
     if any(entry.protocol_binding in BINDINGS for entry in card.supported_interfaces):
         return VersionNotSupportedError(text)
     return NoTransportError(text)

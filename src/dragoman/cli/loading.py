@@ -6,12 +6,13 @@ import importlib
 import os
 import sys
 
+from dragoman.agentcore import AgentCoreApp
 from dragoman.errors import ConfigurationError
 from dragoman.server import Agent, App
 
 
-def load(target: str) -> Agent | App:
-    """The Agent or App at ``module:name`` (``name`` defaults to ``agent``), looked for in the current folder first.
+def load(target: str) -> Agent | App | AgentCoreApp:
+    """What is to be served, at ``module:name`` (``name``: default ``agent``), looked for in the current folder first.
 
     ``module`` may be the path of a Python file. Raises ConfigurationError that says what was not found; an error
     inside the module is raised as it is.
@@ -33,11 +34,11 @@ def load(target: str) -> Agent | App:
     return _pick(module, module_name, name or "agent")
 
 
-def _pick(module: object, module_name: str, name: str) -> Agent | App:
+def _pick(module: object, module_name: str, name: str) -> Agent | App | AgentCoreApp:
     found = getattr(module, name, None)
-    if isinstance(found, Agent | App):
+    if isinstance(found, Agent | App | AgentCoreApp):
         return found
-    agents = [key for key, value in vars(module).items() if isinstance(value, Agent | App)]
+    agents = [key for key, value in vars(module).items() if isinstance(value, Agent | App | AgentCoreApp)]
     hint = f"; it has {', '.join(agents)}" if agents else ""
     if found is None:
         raise ConfigurationError(f"the module {module_name!r} has no {name!r}{hint}")

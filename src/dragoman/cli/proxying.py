@@ -15,6 +15,7 @@ from dragoman.cli.session import Session
 from dragoman.client import Target
 from dragoman.proxy import ProxyApp, UpstreamOptions
 from dragoman.server.app import Interceptor
+from dragoman.server.dialects import VERSIONS
 
 Arranged = tuple[Target, UpstreamOptions]
 """The agent, and how it is called."""
@@ -52,5 +53,6 @@ def make_proxy(
         public_url=public_url,
         shutdown_grace=grace,
         interceptors=[interceptor],
+        serve_versions=given["versions"] or VERSIONS,
         **options,
     )

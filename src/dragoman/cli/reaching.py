@@ -19,12 +19,13 @@ from dragoman.cli.interfaces import Choice, choose_interface
 from dragoman.cli.redact import is_plain_parameter
 from dragoman.cli.references import read_reference
 from dragoman.cli.resume import words_of
+from dragoman.cli.runtimes import reach_runtime, read_runtime_card, runtime_of
 from dragoman.cli.session import Session
 from dragoman.cli.watching import Watch
 from dragoman.cli.wire import Dump
 from dragoman.client import Client, ClientTls, Connection, GrpcClientSettings, Poll, Reconnect, Target, connect
 from dragoman.client.card_cache import FetchedCard
-from dragoman.client.cards import BINDINGS, GRPC, check_interface
+from dragoman.client.cards import BINDINGS, GRPC, PRESENT, VERSIONS, check_interface, generation_of
 from dragoman.errors import ExtensionSupportRequiredError, VersionNotSupportedError
 from dragoman.http.client import HttpClient, HttpxClient
 from dragoman.http.guard import is_loopback_host, parse_target, shown
@@ -32,7 +33,6 @@ from dragoman.http.tap import make_client
 from dragoman.model import AgentCard, AgentInterface
 from dragoman.ports.operations import Operations
 from dragoman.protocol.extensions import RESUMABLE_STREAMS
-from dragoman.protocol.versions import SUPPORTED, parse_version
 from dragoman.proxy import UpstreamOptions
 
 # Cuts are mended quickly or not at all: then the wait goes on by polling.
@@ -60,6 +60,11 @@ class Agent(msgspec.Struct):
 @asynccontextmanager
 async def reach(session: Session, given: str | None = None) -> AsyncIterator[Agent]:
     """Read the card, choose the interface, attach credentials, connect."""
+    runtime = runtime_of(session, given)
+    if runtime:
+        async with _client(session) as client, _reach_runtime(session, runtime, client) as agent:
+            yield agent
+        return
     reference = session.reference(given)
     session.words = words_of(session.configuration, reference)
     async with _client(session) as client:
@@ -71,8 +76,23 @@ async def reach(session: Session, given: str | None = None) -> AsyncIterator[Age
             yield agent
 
 
+@asynccontextmanager
+async def _reach_runtime(session: Session, runtime: str, client: HttpxClient) -> AsyncIterator[Agent]:
+    _warn_of_insecurity(session)
+    interceptors = [lambda operations: _watch(session, operations)]
+    async with reach_runtime(session, runtime, client, interceptors, _RECONNECT) as connected:
+        agent = Agent(connected, Choice(connected.interface, True), session["ignore_capabilities"])
+        agent.ignored = agent.ignored or not connected.card.name
+        _tell_of_interface(session, agent)
+        yield agent
+
+
 async def read_card(session: Session, given: str | None = None) -> FetchedCard:
     """Only read the card; once in a run. Raises UsageError for an endpoint, which has none."""
+    runtime = runtime_of(session, given)
+    if runtime:
+        async with _client(session) as client:
+            return await read_runtime_card(session, runtime, client)
     reference = session.reference(given)
     if not reference:
         raise UsageError("an endpoint has no card: name the agent with --agent-card")
@@ -86,6 +106,8 @@ async def arrange(session: Session, given: str | None = None) -> tuple[Target, U
 
     The interface is left to the card, unless a transport is preferred or the credential belongs to an address.
     """
+    if runtime_of(session, given):
+        raise UsageError("an agent on AgentCore cannot be served again: its requests are signed one by one")
     fetched = await read_card(session, given)
     choice = _choose(session, fetched)
     options = UpstreamOptions(
@@ -96,6 +118,7 @@ async def arrange(session: Session, given: str | None = None) -> tuple[Target, U
         connect_timeout=session["connect_timeout"],
         http=_client(session),
         grpc=_grpc(session),
+        versions=(generation_of(session["a2a_version"] or PRESENT) or PRESENT,),
     )
     if session["transport"] or session.attached.query:
         options["interface"] = replace(choice.interface, url=_with_query(choice.interface, session))
@@ -146,9 +169,9 @@ def _endpoint(session: Session) -> AgentInterface:
         raise UsageError("--endpoint needs exactly one --transport")
     if transports[0] not in BINDINGS:
         raise NoTransportError(f"{transports[0]} is not spoken here; {', '.join(BINDINGS)} are")
-    version = session["a2a_version"] or SUPPORTED[0]
-    if parse_version(version) not in [parse_version(known) for known in SUPPORTED]:
-        raise VersionNotSupportedError(f"version {version} is not spoken here; {', '.join(SUPPORTED)} is")
+    version = session["a2a_version"] or PRESENT
+    if generation_of(version) is None:
+        raise VersionNotSupportedError(f"version {version} is not spoken here; {', '.join(VERSIONS)} are")
     url, tenant = session["endpoint"], session["tenant"] or ""
     interface = AgentInterface(url=url, protocol_binding=transports[0], protocol_version=version, tenant=tenant)
     check_interface(interface)

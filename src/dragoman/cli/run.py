@@ -11,16 +11,19 @@ from typing import Any
 
 import click
 
+from dragoman.agentcore import AgentCoreApp
 from dragoman.bindings.grpc.addresses import parse_address
 from dragoman.bindings.websocket import WEBSOCKET, WebSocketBinding
 from dragoman.cli.failures import UsageError
+from dragoman.cli.hosted import run_hosted
 from dragoman.cli.loading import load
 from dragoman.cli.options import Leaf, Run, option
 from dragoman.cli.reloading import restart_on_change
-from dragoman.errors import DragomanError
+from dragoman.errors import ConfigurationError, DragomanError
 from dragoman.model import AgentCard
 from dragoman.runtime import Limits
 from dragoman.server import App, GrpcServerSettings, ServerTls
+from dragoman.server.dialects import VERSIONS, checked_versions
 from dragoman.server.serving import base_url, listen, run_app
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -39,6 +42,8 @@ def _run(
     log_level: str,
     reload: bool,
     websocket: bool,
+    versions: tuple[str, ...] | None,
+    agentcore: bool,
     **beside: Any,
 ) -> int:
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -52,12 +57,18 @@ def _run(
         # A fault in the author's own code: the author has to see where.
         traceback.print_exc()
         return 1
+    if agentcore or isinstance(agent, AgentCoreApp):
+        if isinstance(agent, App):
+            raise UsageError("--agentcore is for an Agent, or for what agentcore.app(agent, …) makes")
+        return run_hosted(agent, click.get_current_context().params, _announce_hosted)
     grpc = grpc_settings(beside)
     listening = listen(host, port)
     address = public_url or base_url(listening)
     if isinstance(agent, App):
         if websocket:
             raise UsageError("--websocket is for an Agent; an App names its bindings itself: App(bindings=[…])")
+        if versions:
+            raise UsageError("--versions is for an Agent; an App names its versions itself: App(versions=(…))")
         app = agent
     else:
         limits = Limits(shutdown_grace=grace, lease=lease)
@@ -69,6 +80,7 @@ def _run(
             limits=limits,
             infer_version=reload,
             bindings=[WebSocketBinding()] if websocket else (),
+            versions=versions or VERSIONS,
         )
     _serve(app, listening, address, None if isinstance(agent, App) else store, grpc)
     return 0
@@ -119,13 +131,24 @@ def exposure(listening: socket.socket, address: str) -> str:
     return ""
 
 
+def _announce_hosted(app: AgentCoreApp, address: str) -> None:
+    card = app.card(address)
+    store = app.profile.store
+    note = "AGENTCORE_RUNTIME_URL is not set; the card says where this server listens"
+    is_local = card.supported_interfaces[0].url.startswith(address)
+    _announce(card, store if isinstance(store, str) else None, [note] if is_local else [])
+
+
 def _announce(card: AgentCard, store: str | None, notes: Sequence[str]) -> None:
     url = card.supported_interfaces[0].url
-    bindings = ", ".join(interface.protocol_binding for interface in card.supported_interfaces)
-    print(f"{card.name} {card.version} serves A2A 1.0 over {bindings}")
+    bindings = ", ".join(dict.fromkeys(interface.protocol_binding for interface in card.supported_interfaces))
+    versions = " and ".join(dict.fromkeys(interface.protocol_version for interface in card.supported_interfaces))
+    print(f"{card.name} {card.version} serves A2A {versions} over {bindings}")
     print(f"  card   {url.rstrip('/')}/.well-known/agent-card.json")
     print(f"  url    {url}")
     for interface in card.supported_interfaces:
+        if interface.protocol_version != "1.0":
+            continue
         if interface.protocol_binding == "GRPC":
             print(f"  grpc   {interface.url}")
         elif interface.protocol_binding == WEBSOCKET:
@@ -140,6 +163,14 @@ def _announce(card: AgentCard, store: str | None, notes: Sequence[str]) -> None:
 def _without_password(store: str) -> str:
     scheme, separator, rest = store.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}" if separator else store
+
+
+def read_versions(text: str) -> tuple[str, ...]:
+    """Versions of the protocol, separated by commas. Raises ValueError."""
+    try:
+        return checked_versions([version.strip() for version in text.split(",")])
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
 
 
 LISTENING = (
@@ -180,6 +211,13 @@ LISTENING = (
     option("--grpc-cert", metavar="FILE", help="Certificate for gRPC (PEM, with its chain): serves it by TLS."),
     option("--grpc-key", metavar="FILE", help="Key of --grpc-cert."),
     option("--grpc-client-ca", metavar="FILE", help="Demand certificates of gRPC clients, signed by one of these."),
+    option(
+        "--versions",
+        read=read_versions,
+        metavar="LIST",
+        help="Versions of the protocol to serve, separated by commas: 1.0 or 1.0,0.3. [default: 1.0,0.3]",
+        envvar="DRAGOMAN_VERSIONS",
+    ),
 )
 """Options of everything that serves."""
 
@@ -207,6 +245,11 @@ RUN = Leaf(
             help="Seconds after which the work of a lost process is taken over.",
         ),
         option("--websocket", is_flag=True, help="Serve the WebSocket binding, too, at /ws."),
+        option(
+            "--agentcore",
+            is_flag=True,
+            help="Serve as AgentCore Runtime expects it: JSON-RPC, card and /ping on 0.0.0.0, port $A2A_PORT or 9000.",
+        ),
         option("--cors", metavar="ORIGIN", multiple=True, help="Origin whose pages may call; repeatable."),
         option(
             "--log-level",

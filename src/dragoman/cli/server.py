@@ -29,6 +29,7 @@ from dragoman.model import AgentCard, Operation
 from dragoman.ports.operations import CallContext, EventStream, Operations
 from dragoman.runtime import Limits
 from dragoman.server import Agent, App, Application
+from dragoman.server.dialects import VERSIONS
 from dragoman.server.serving import base_url, listen, run_app
 
 logger = logging.getLogger("dragoman.server")
@@ -73,7 +74,8 @@ def _server(
         if max_parallel is not None:
             limits = replace(limits, running_tasks=max_parallel)
         agent = _agent(name, description, streaming, program)
-        app = App(agent, store=store, public_url=address, limits=limits, interceptors=[_Traffic])
+        versions = program["versions"] or VERSIONS
+        app = App(agent, store=store, public_url=address, limits=limits, interceptors=[_Traffic], versions=versions)
     json = run.configuration()["output"] == "json"
 
     def announce() -> None:
@@ -108,7 +110,10 @@ def _announce(card: AgentCard, address: str, notes: Sequence[str], *, json: bool
     screen = Screen.standard()
     place = f"{address.rstrip('/')}/.well-known/agent-card.json"
     if json:
-        interfaces = [{"protocolBinding": i.protocol_binding, "url": i.url} for i in card.supported_interfaces]
+        interfaces = [
+            {"protocolBinding": i.protocol_binding, "protocolVersion": i.protocol_version, "url": i.url}
+            for i in card.supported_interfaces
+        ]
         Output(screen, json=True, compact=True).document({"card": place, "interfaces": interfaces})
     else:
         screen.write(f"Agent card: {place}\n")

@@ -92,6 +92,42 @@ SETTINGS: tuple[Setting, ...] = (
         shown="none",
     ),
     _value(
+        "arn",
+        "ARN|URL",
+        "The agent to talk to, on Amazon Bedrock AgentCore: its ARN, or a URL of its runtime. Signed with AWS "
+        "credentials, unless there is --bearer.",
+        env="DRAGOMAN_ARN",
+        shown="none",
+    ),
+    _value(
+        "endpoint-url",
+        "URL",
+        "With --arn: another host to call, of a VPC endpoint or a stand-in.",
+        env="DRAGOMAN_ENDPOINT_URL",
+        shown="that of the region",
+    ),
+    _value(
+        "qualifier",
+        "NAME",
+        "With --arn: the endpoint of the runtime.",
+        env="DRAGOMAN_QUALIFIER",
+        shown="DEFAULT",
+    ),
+    _value(
+        "region",
+        "REGION",
+        "With --arn: the region, where it is another than that of the ARN.",
+        env="DRAGOMAN_REGION",
+        shown="that of the ARN",
+    ),
+    _value(
+        "session-id",
+        "ID",
+        "With --arn: the session, which keeps the memory of the agent; 33 characters or more.",
+        env="DRAGOMAN_SESSION_ID",
+        shown="a fresh one",
+    ),
+    _value(
         "transport",
         "BINDING",
         "Binding to prefer: JSONRPC or HTTP+JSON; repeat it for an order.",
@@ -104,7 +140,7 @@ SETTINGS: tuple[Setting, ...] = (
     _value(
         "a2a-version",
         "VERSION",
-        "Protocol version to insist on; it is sent with every request.",
+        "Protocol version to insist on, 1.0 or 0.3; it is sent with every request.",
         env="A2ACLI_A2A_VERSION",
         read=values.read_version,
         shown="highest common, at least 1.0",

@@ -43,6 +43,8 @@ COMMANDS = (
     _entry("config show", "configure:SHOW", 2, "Show the settings in effect and where they come from."),
     _entry("completion", "completion:COMPLETION", 2, "Print a script for the completion of a shell."),
     _entry("run", "run:RUN", 0, "Serve your own agent, MODULE:AGENT."),
+    _entry("agentcore dev", "agentcore:DEV", 0, "Run an agent behind a stand-in for AgentCore."),
+    _entry("agentcore init", "agentcore:INIT", 0, "Write what makes a container of an agent for AgentCore."),
     _entry("server", "server:SERVER", 3, "Serve an echo agent, or a program as an agent."),
     _entry("demo-server", "server:DEMO_SERVER", 3, "The same as server --echo."),
     _entry("help", "helping:HELP", 1, "Show how the program, or one of its commands, is used."),
@@ -51,6 +53,7 @@ GROUPS = {
     "card": "Agent cards.",
     "task": "Tasks of an agent.",
     "config": "Settings.",
+    "agentcore": "Amazon Bedrock AgentCore: rehearse a deployment, and prepare one.",
 }
 
 

@@ -7,6 +7,7 @@ from dragoman.client.client import Client
 from dragoman.client.connection import Connection, connect
 from dragoman.client.content import SendOptions
 from dragoman.client.conversation import Conversation
+from dragoman.client.dialects import V03Settings
 from dragoman.client.in_process import InProcess
 from dragoman.client.progress import StreamEvent
 from dragoman.client.reconnect import Reconnect
@@ -36,6 +37,7 @@ __all__ = [
     "SendOptions",
     "StreamEvent",
     "Target",
+    "V03Settings",
     "connect",
     "fetch_card",
 ]

@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from dragoman.card import SignatureReport
 from dragoman.client.line import LateCloser, Line
 from dragoman.client.progress import Progress
 from dragoman.client.settings import CallOptions, ClientSettings, merge_parameters
@@ -43,13 +44,20 @@ _REFUSALS: dict[str, tuple[type[A2AError], str]] = {
 class Calls:
     """Calls over some Operations, by the settings of a client and the card of its agent.
 
-    ``card`` may be replaced while calls are made.
+    ``card`` may be replaced while calls are made; ``signatures`` is what was found of those on the first one.
     """
 
-    def __init__(self, operations: Operations, card: AgentCard, settings: ClientSettings) -> None:
+    def __init__(
+        self,
+        operations: Operations,
+        card: AgentCard,
+        settings: ClientSettings,
+        signatures: SignatureReport | None = None,
+    ) -> None:
         self.operations = operations
         self.card = card
         self.settings = settings
+        self.signatures = signatures or SignatureReport()
         self._later = LateCloser()
 
     def offers(self, capability: str) -> bool:

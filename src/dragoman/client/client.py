@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 from msgspec.structs import replace
 
+from dragoman.card import SignatureReport
 from dragoman.client.calls import Calls, without_timeout
 from dragoman.client.content import Content, compose, without_waiting
 from dragoman.client.conversation import Conversation
@@ -80,6 +81,11 @@ class Client:
     def card(self) -> AgentCard:
         """The agent's card; the extended one once it was fetched. Spec: XCARD-10."""
         return self._calls.card
+
+    @property
+    def signatures(self) -> SignatureReport:
+        """What was found of the signatures on the card that the client began with. Spec: SIGN-16, AMB-87."""
+        return self._calls.signatures
 
     @property
     def interface(self) -> AgentInterface:

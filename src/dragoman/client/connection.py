@@ -12,20 +12,40 @@ from importlib.util import find_spec
 from types import TracebackType
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.bindings import jsonrpc, rest
+from dragoman.bindings.client_dialect import ClientDialect
 from dragoman.bindings.codec import ClientCodec
 from dragoman.bindings.grpc.settings import GrpcClientSettings
+from dragoman.card import SignaturePolicy, SignatureReport
+from dragoman.card.trust import Mode, checked_policy
+from dragoman.client import dialects
 from dragoman.client.calls import Calls
 from dragoman.client.card_cache import CardCache, FetchedCard
-from dragoman.client.cards import BINDINGS, GRPC, HTTP_JSON, JSON_RPC, check_interface, select_interfaces
+from dragoman.client.cards import (
+    BINDINGS,
+    GRPC,
+    HTTP_JSON,
+    JSON_RPC,
+    OLD,
+    VERSIONS,
+    check_interface,
+    generation_of,
+    offers,
+    older_interfaces,
+    select_interfaces,
+)
 from dragoman.client.client import Client
+from dragoman.client.dialects import V03Settings
 from dragoman.client.http_transport import HttpTransport
 from dragoman.client.in_process import InProcess
-from dragoman.client.interfaces import InterfaceChain
+from dragoman.client.interfaces import Entry, InterfaceChain
+from dragoman.client.older import OlderAgent
 from dragoman.client.reconnect import Reconnect
 from dragoman.client.running import Poll
 from dragoman.client.settings import ClientSettings, Interceptor
+from dragoman.client.signatures import verify_fetched
 from dragoman.client.targets import HttpSettings, Target, as_local, read_target
 from dragoman.errors import ConfigurationError, MissingExtraError
 from dragoman.http.client import CONNECT_TIMEOUT, HttpClient, HttpxClient
@@ -58,6 +78,8 @@ def connect(
     target: Target,
     *,
     bindings: Sequence[str | Binding] = BINDINGS,
+    versions: Sequence[str] = VERSIONS,
+    fallback: bool = False,
     interface: AgentInterface | None = None,
     headers: Mapping[str, str] | None = None,
     card_headers: Mapping[str, str] | None = None,
@@ -75,7 +97,9 @@ def connect(
     subscribe_verb: str | None = None,
     tenant_in_path: bool = True,
     grpc: GrpcClientSettings | None = None,
+    v03: V03Settings | None = None,
     clock: Clock | None = None,
+    signatures: SignaturePolicy | Mode | None = None,
 ) -> Connection:
     """Connect to an agent: ``async with connect("https://agent.example") as client``.
 
@@ -89,7 +113,10 @@ def connect(
       the end; a LocalAgent is started, and stopped by whoever made it.
 
     ``bindings`` are those to be spoken, custom ones (:class:`~dragoman.ports.binding.Binding`) as objects; the card's
-    order decides among them (Spec: CARD-09). ``interface`` is used
+    order decides among them (Spec: CARD-09), and of one address the highest version is used. ``versions`` are those of
+    the protocol to be spoken: ``("1.0",)`` for no agents of 0.3. An agent that refuses 1.0, though its card says
+    otherwise, is an error, unless ``fallback`` allows to go on with an interface of 0.3 that the card names (Spec:
+    VER-11). ``v03`` is for agents of 0.3: their habits, where they differ. ``interface`` is used
     instead of those the card names. ``headers`` and ``extensions`` go with every call, ``card_headers`` with
     requests for the card only.
 
@@ -104,11 +131,14 @@ def connect(
     AMB-88), and ``tenant_in_path=False`` keeps a tenant out of its paths (Spec: AMB-89). ``grpc`` is for gRPC
     interfaces: TLS, limits (extra ``grpc``; without it they are passed over, unless nothing else is left). A quiet
     stream over gRPC is watched by the connection's own pings instead of ``idle_timeout``. ``clock`` makes message
-    ids.
+    ids. ``signatures`` says what is made of those on the card: ``"if-present"`` (default), ``"required"``, ``"off"``,
+    or a SignaturePolicy with the keys that are known; of a card that was verified nothing is used but what was signed
+    (Spec: AMB-81, AMB-87). An agent of this process is not asked for any.
 
-    Entering raises CardError, UnauthenticatedError or PermissionDeniedError (the card needs credentials),
-    OutboundUrlError, ConnectError, RequestTimeoutError, ConnectionLostError; ConfigurationError for a binding that
-    is not known.
+    Entering raises CardError (CardSignatureError for signatures that do not hold), UnauthenticatedError or
+    PermissionDeniedError (the card needs credentials),
+    OutboundUrlError, ConnectError, RequestTimeoutError, ConnectionLostError; ConfigurationError for a binding or a
+    version that is not known.
     """
     settings = ClientSettings(
         timeout=timeout,
@@ -123,6 +153,9 @@ def connect(
     http_settings = HttpSettings(
         client=http,
         bindings=_known(bindings),
+        versions=_known_versions(versions),
+        fallback=fallback,
+        v03=v03 or V03Settings(),
         custom={binding.uri: binding for binding in bindings if not isinstance(binding, str)},
         interface=interface,
         card_headers=dict(card_headers or {}),
@@ -132,6 +165,7 @@ def connect(
         subscribe_verb=subscribe_verb,
         tenant_in_path=tenant_in_path,
         grpc=grpc or GrpcClientSettings(),
+        signatures=checked_policy(signatures),
     )
     return Connection(target, settings, http_settings, tuple(interceptors))
 
@@ -143,6 +177,14 @@ def _known(bindings: Sequence[str | Binding]) -> tuple[str, ...]:
         allowed = f"{', '.join(BINDINGS)}, and custom bindings as objects"
         raise ConfigurationError(f"bindings: {', '.join(unknown) or 'none'}; allowed are {allowed}")
     return tuple(binding if isinstance(binding, str) else binding.uri for binding in bindings)
+
+
+def _known_versions(versions: Sequence[str]) -> tuple[str, ...]:
+    """The versions, without patch parts."""
+    found = tuple(generation_of(version) if version.strip() else None for version in versions)
+    if not found or None in found or isinstance(versions, str):
+        raise ConfigurationError(f"versions: {versions!r}; allowed are some of {VERSIONS}")
+    return tuple(version for version in VERSIONS if version in found)
 
 
 def _installed(interfaces: list[AgentInterface]) -> list[AgentInterface]:
@@ -216,12 +258,16 @@ class Connection:
             self._http.client,
             connect_timeout=self._http.connect_timeout,
             allow_private=self._http.allow_private,
+            authenticator=self._http.authenticator,
         )
         stack.push_async_callback(http.aclose)
-        fetched = await read_target(self._target, http, self._http)
+        fetched, report = await verify_fetched(await self._find_card(http), self._http)
         transports = await stack.enter_async_context(AsyncExitStack())  # of its own, since some come later
         chain = self._chain(http, fetched, transports)
-        return self._client(chain, fetched.card, stack, lambda: chain.interface)
+        return self._client(chain, fetched.card, stack, lambda: chain.interface, report)
+
+    async def _find_card(self, http: HttpClient) -> FetchedCard:
+        return await read_target(self._target, http, self._http)
 
     async def _open_local(self, local: LocalAgent, stack: AsyncExitStack) -> Client:
         if isinstance(self._target, HasLocalAgent):
@@ -231,22 +277,35 @@ class Connection:
         return self._client(InProcess(local.operations), card, stack, lambda: interface)
 
     def _client(
-        self, operations: Operations, card: AgentCard, stack: AsyncExitStack, interface: Callable[[], AgentInterface]
+        self,
+        operations: Operations,
+        card: AgentCard,
+        stack: AsyncExitStack,
+        interface: Callable[[], AgentInterface],
+        report: SignatureReport | None = None,
     ) -> Client:
         for intercept in reversed(self._interceptors):
             operations = intercept(operations)
-        calls = Calls(operations, card, self._settings)
+        calls = Calls(operations, card, self._settings, report)
         stack.push_async_callback(calls.aclose)
+        return self._client_of(calls, interface)
+
+    def _client_of(self, calls: Calls, interface: Callable[[], AgentInterface]) -> Client:
         return Client(calls, interface)
 
     def _chain(self, http: HttpClient, fetched: FetchedCard, stack: AsyncExitStack) -> InterfaceChain:
         first, *others = _installed(self._interfaces(fetched))
-        chain: list[tuple[AgentInterface, Operations]] = [(first, self._transport(http, first, stack))]
-        for entry in others:
-            chain.append((entry, _Later(functools.partial(self._transport, http, entry, stack))))
-        return InterfaceChain(chain)
+        chain: list[Entry] = [(first, self._transport(http, first, stack))]
+        chain += [self._standing_by(http, entry, stack) for entry in others]
+        older = [self._standing_by(http, entry, stack) for entry in self._older(fetched)]
+        return InterfaceChain(chain, older=older, offered=offers(fetched.card))
+
+    def _standing_by(self, http: HttpClient, entry: AgentInterface, stack: AsyncExitStack) -> Entry:
+        return entry, _Later(functools.partial(self._transport, http, entry, stack))
 
     def _transport(self, http: HttpClient, interface: AgentInterface, stack: AsyncExitStack) -> Operations:
+        if generation_of(interface.protocol_version) == OLD:
+            return self._older_transport(http, interface, stack)
         if interface.protocol_binding == GRPC:
             return self._grpc_transport(interface, stack)
         if interface.protocol_binding in self._http.custom:
@@ -254,8 +313,38 @@ class Connection:
         codec = _CODECS[interface.protocol_binding]
         if codec is rest and not self._http.tenant_in_path:
             codec = _RestWithoutTenantPath()
-        verb = self._http.subscribe_verb
-        return HttpTransport(http, codec, interface, idle=self._settings.idle_timeout, subscribe_verb=verb)
+        return self._http_transport(http, codec, interface)
+
+    def _http_transport(
+        self, http: HttpClient, codec: ClientCodec | ClientDialect, interface: AgentInterface
+    ) -> HttpTransport:
+        return HttpTransport(
+            http,
+            codec,
+            interface,
+            idle=self._settings.idle_timeout,
+            subscribe_verb=self._http.subscribe_verb,
+            repeater=self._http.repeater,
+            max_answer_bytes=self._http.max_answer_bytes,
+        )
+
+    def _older_transport(self, http: HttpClient, interface: AgentInterface, stack: AsyncExitStack) -> Operations:
+        settings, interface = self._http.v03, replace(interface, tenant="")
+        operations: Operations
+        if interface.protocol_binding == GRPC:
+            transport = dialects.grpc_transport(
+                interface,
+                self._http.grpc,
+                settings,
+                connect_timeout=self._http.connect_timeout,
+                allow_private=self._http.allow_private,
+            )
+            stack.push_async_callback(transport.aclose)
+            operations = transport
+        else:
+            codec = dialects.http_codec(interface.protocol_binding, settings)
+            operations = self._http_transport(http, codec, interface)
+        return OlderAgent(operations, poll=self._settings.poll if settings.poll_unsettled else None)
 
     def _custom_transport(self, interface: AgentInterface, stack: AsyncExitStack) -> Operations:
         edge = ClientEdge(
@@ -283,8 +372,17 @@ class Connection:
     def _interfaces(self, fetched: FetchedCard) -> list[AgentInterface]:
         chosen = self._http.interface
         if chosen is None:
-            return select_interfaces(fetched.card, self._http.bindings, card_url=fetched.url)
+            return select_interfaces(
+                fetched.card, self._http.bindings, card_url=fetched.url, versions=self._http.versions
+            )
         if chosen.protocol_binding not in self._http.custom:
             _known([chosen.protocol_binding])
         check_interface(chosen, card_url=chosen.url)
         return [chosen]
+
+    def _older(self, fetched: FetchedCard) -> list[AgentInterface]:
+        """The interfaces to fall back to, where that is allowed. Without the library for it, gRPC is none of them."""
+        if not self._http.fallback or self._http.interface is not None:
+            return []
+        found = older_interfaces(fetched.card, self._http.bindings, self._http.versions, card_url=fetched.url)
+        return [entry for entry in found if entry.protocol_binding != GRPC or _has_grpc()]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -26,6 +26,7 @@ from dragoman.errors import (
 )
 from dragoman.http.client import Answer, HttpClient
 from dragoman.http.guard import is_loopback_host, parse_target, shown
+from dragoman.ports.operations import CURRENT_VERSION
 
 WELL_KNOWN = "/.well-known/agent-card.json"
 OLD_WELL_KNOWN = "/.well-known/agent.json"
@@ -96,6 +97,7 @@ class CardFetcher:
     """Fetches cards over HTTP with one set of limits and headers.
 
     ``headers`` go with every request for a card, ``timeout`` bounds each request in seconds, ``max_bytes`` the card.
+    ``check`` raises for an answer that is no card, in place of the usual errors; redirects are then not followed.
     """
 
     def __init__(
@@ -106,9 +108,13 @@ class CardFetcher:
         cache: CardCache | None = None,
         timeout: float | None = CARD_TIMEOUT,
         max_bytes: int = MAX_CARD_BYTES,
+        check: Callable[[Answer], None] | None = None,
     ) -> None:
         self._http = http
-        self._headers = {"accept": "application/json, application/*;q=0.8", **_lower(headers)}
+        self._check = check
+        # A server of several versions gives its card in the form of this one; one of 0.3 does not look.
+        own = {"accept": "application/json, application/*;q=0.8", "a2a-version": CURRENT_VERSION}
+        self._headers = {**own, **_lower(headers)}
         self._variant = _fingerprint(headers)
         self._cache = cache or CardCache()
         self._timeout = timeout
@@ -145,7 +151,7 @@ class CardFetcher:
             confirmed = self._cache.confirm(key, answer.headers)
             if confirmed is not None:
                 return confirmed
-        _check_status(answer)
+        (self._check or _check_status)(answer)
         card = read_card(answer.body, shown(url))
         return self._cache.keep(key, FetchedCard(card=card, url=answer.url, json=answer.body), answer.headers)
 
@@ -154,7 +160,7 @@ class CardFetcher:
         for _ in range(_MAX_REDIRECTS + 1):
             answer = await self._get_once(url, headers)
             location = answer.headers.get("location")
-            if answer.status not in _REDIRECTS or location is None:
+            if answer.status not in _REDIRECTS or location is None or self._check is not None:
                 return answer
             url = _redirected(url, location)
         raise CardError(f"The card at {shown(url)} is behind more than {_MAX_REDIRECTS} redirects", url=shown(url))

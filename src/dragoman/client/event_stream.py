@@ -9,7 +9,9 @@ Spec: STREAM-10, AMB-03, AMB-09, AMB-10, AMB-97, B053, B057.
 from __future__ import annotations
 
 import asyncio
+import logging
 
+from dragoman.bindings.client_dialect import ClientDialect, StreamDecoder
 from dragoman.bindings.codec import EVENT_STREAM, ClientCodec
 from dragoman.errors import A2AError, ConnectionLostError, DragomanError, InvalidAgentResponseError
 from dragoman.http.client import MAX_ANSWER_BYTES, OpenAnswer
@@ -17,6 +19,11 @@ from dragoman.http.guard import shown
 from dragoman.http.sse_reader import SseEvent, SseReader
 from dragoman.model import Operation, StreamResponse
 from dragoman.ports.operations import Event, EventStream
+
+logger = logging.getLogger("dragoman.client")
+
+# How long an answer may take to end after the peer said that it has.
+_DRAIN_SECONDS = 0.1
 
 
 def may_be_events(opened: OpenAnswer) -> bool:
@@ -28,12 +35,17 @@ def may_be_events(opened: OpenAnswer) -> bool:
 class HttpEventStream(EventStream):
     """The events of one answer. Cancelling a read breaks the connection; the next read then says that it is lost."""
 
-    def __init__(self, codec: ClientCodec, op: Operation, opened: OpenAnswer, request_id: int | str | None) -> None:
-        self._codec = codec
+    def __init__(
+        self, codec: ClientCodec | ClientDialect, op: Operation, opened: OpenAnswer, request_id: int | str | None
+    ) -> None:
+        self._codec: ClientCodec | ClientDialect = codec
         self._op = op
         self._opened = opened
         self._request_id = request_id
         self._reader = SseReader(MAX_ANSWER_BYTES)
+        self._decoder: StreamDecoder | None = None
+        if isinstance(codec, ClientDialect):
+            self._decoder = codec.begin_stream(op, url=shown(opened.url), request_id=request_id)
         self._ready: list[Event] = []
         self._failure: Exception | None = None
         self._begun = False
@@ -48,6 +60,9 @@ class HttpEventStream(EventStream):
             if self._failure is not None:
                 raise self._failure
             if self._ended:
+                return []
+            if self.concluded:
+                await self._let_go()
                 return []
             await self._read_on()
         batch, self._ready = self._ready, []
@@ -89,29 +104,55 @@ class HttpEventStream(EventStream):
                 await self.read_plain_answer(chunk)
                 return
         if chunk:
-            self._decode(self._reader.feed(chunk))
+            self._take(self._reader.feed(chunk))
         else:
             await self._finish()
 
     async def _finish(self) -> None:
         last = self._reader.close()
         if last is not None:
-            self._decode([last])
+            self._take([last])
             if isinstance(self._failure, InvalidAgentResponseError):
                 self._failure = self._lost("it ended inside an event")
         await self.aclose()
 
-    def _decode(self, events: list[SseEvent]) -> None:
-        """Decode events; a failure waits until those before it were taken."""
-        decode, op, request_id, ready = self._codec.decode_event, self._op, self._request_id, self._ready
+    async def _let_go(self) -> None:
+        """The peer has said that it is done: let the answer end in order if it does so soon, then let go of it."""
         try:
-            for event in events:
-                response = decode(op, event.data, request_id=request_id)
-                if response is not None:
-                    number = _number(event.id) if event.id is not None else None
-                    ready.append(Event(response, number=number))
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                while await self._opened.next_chunk():
+                    pass
+        except (DragomanError, TimeoutError) as error:
+            logger.debug("an answer did not end after its last event: %s", type(error).__name__)
+        await self.aclose()
+
+    def _take(self, events: list[SseEvent]) -> None:
+        """Decode events; a failure waits until those before it were taken."""
+        try:
+            if self._decoder is not None:
+                self._decode_in_order(self._decoder, events)
+            else:
+                self._decode(events)
         except A2AError as error:
             self._failure = error
+
+    def _decode(self, events: list[SseEvent]) -> None:
+        codec = self._codec
+        assert not isinstance(codec, ClientDialect)
+        decode, op, request_id, ready = codec.decode_event, self._op, self._request_id, self._ready
+        for event in events:
+            response = decode(op, event.data, request_id=request_id)
+            if response is not None:
+                number = _number(event.id) if event.id is not None else None
+                ready.append(Event(response, number=number))
+
+    def _decode_in_order(self, decoder: StreamDecoder, events: list[SseEvent]) -> None:
+        """For a wire whose events have no numbers, and of which one says that it is the last."""
+        for event in events:
+            if decoder.over:
+                break
+            self._ready.extend(map(Event, decoder.decode(event.data, event.event)))
+        self.concluded = decoder.over
 
     def _lost(self, why: str) -> ConnectionLostError:
         place = shown(self._opened.url)

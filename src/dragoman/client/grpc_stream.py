@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from dragoman.bindings.grpc.events import decode_event
+from dragoman.bindings.grpc.client_form import EventReader
 from dragoman.bindings.grpc.library import aio
 from dragoman.bindings.grpc.metadata import has_version
 from dragoman.errors import ConnectionLostError, DragomanError, InvalidAgentResponseError, InvalidParamsError
@@ -30,8 +30,11 @@ _PATIENCE = 1.0
 class GrpcEventStream(EventStream):
     """A stream over a call that was begun. ``translate`` makes errors of those of gRPC; ``url`` is for messages."""
 
-    def __init__(self, call: Any, translate: Callable[[aio.AioRpcError], DragomanError], url: str) -> None:
+    def __init__(
+        self, call: Any, reader: EventReader, translate: Callable[[aio.AioRpcError], DragomanError], url: str
+    ) -> None:
         self._call = call
+        self._events = reader
         self._translate = translate
         self._url = url
         self._ready: list[bytes] = []
@@ -59,6 +62,8 @@ class GrpcEventStream(EventStream):
         """See :class:`~dragoman.ports.operations.EventStream`. Raises ConnectionLostError when the stream broke."""
         while True:
             while not self._ready:
+                if self.concluded:
+                    await self.aclose()
                 if self._failure is not None:
                     raise self._failure
                 if self._ended:
@@ -110,9 +115,10 @@ class GrpcEventStream(EventStream):
         events: list[Event] = []
         try:
             for message in messages:
-                event = decode_event(message)
-                if event is not None:
-                    events.append(event)
+                if self.concluded:
+                    break
+                events += self._events.read(message)
+                self.concluded = self._events.over
         except InvalidParamsError as error:
             self._ended = False  # the end that was read ahead is none
             self._fail(InvalidAgentResponseError(f"The agent's answer cannot be understood: {error}"), None)

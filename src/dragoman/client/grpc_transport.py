@@ -15,15 +15,13 @@ from typing import Any
 import msgspec
 
 from dragoman.bindings.grpc.addresses import GrpcAddress, parse_address
+from dragoman.bindings.grpc.client_form import CURRENT_CLIENT_FORM, ClientForm
 from dragoman.bindings.grpc.library import aio, grpc
-from dragoman.bindings.grpc.messages import decode_message, encode_message
-from dragoman.bindings.grpc.metadata import encode_context, read_activated
-from dragoman.bindings.grpc.schema import SERVICE
 from dragoman.bindings.grpc.settings import ClientTls, GrpcClientSettings, read_pem
-from dragoman.bindings.grpc.status import DETAILS_KEY, read_status
+from dragoman.bindings.grpc.status import DETAILS_KEY
 from dragoman.bindings.remote_error import Answer, bad_answer
 from dragoman.client.grpc_stream import GrpcEventStream
-from dragoman.client.http_transport import REPEATABLE
+from dragoman.client.repeating import REPEATABLE
 from dragoman.errors import (
     ClientError,
     ConnectError,
@@ -51,6 +49,7 @@ _NOT_SENT = ("failed to connect to all addresses", "errors resolving", "DNS reso
 class GrpcTransport:
     """Operations of the agent behind one gRPC interface. Close it when done.
 
+    * ``form``: how it is spoken to, default that of 1.0;
     * ``connect_timeout``: seconds for making a connection;
     * ``allow_private``: False lets only public addresses through, resolved here and connected to as checked (Spec:
       AMB-71);
@@ -64,11 +63,13 @@ class GrpcTransport:
         interface: AgentInterface,
         settings: GrpcClientSettings | None = None,
         *,
+        form: ClientForm = CURRENT_CLIENT_FORM,
         connect_timeout: float = CONNECT_TIMEOUT,
         allow_private: bool = True,
         resolver: Resolver = resolve,
     ) -> None:
         self._settings = settings = settings or GrpcClientSettings()
+        self._form = form
         self._tenant = interface.tenant
         self._url = shown(interface.url)
         self._address = parse_address(interface.url)
@@ -84,7 +85,7 @@ class GrpcTransport:
 
     async def call(self, op: Operation, request: msgspec.Struct, context: CallContext) -> msgspec.Struct:
         """See :class:`~dragoman.ports.operations.Operations`. ``context.timeout`` bounds the whole call."""
-        data = self._encode(request)
+        data = self._form.encode(op, request, self._tenant)
         limit = asyncio.timeout(context.timeout)
         try:
             async with limit:
@@ -97,7 +98,7 @@ class GrpcTransport:
 
     async def stream(self, op: Operation, request: msgspec.Struct, context: CallContext) -> EventStream:
         """See :class:`~dragoman.ports.operations.Operations`. ``context.timeout`` bounds the time until it is open."""
-        data = self._encode(request)
+        data = self._form.encode(op, request, self._tenant)
         limit = asyncio.timeout(context.timeout)
         try:
             async with limit:
@@ -124,12 +125,13 @@ class GrpcTransport:
         return await self._call(op, data, context)
 
     async def _call(self, op: Operation, data: bytes, context: CallContext) -> bytes:
-        metadata = encode_context(context)
+        metadata = self._form.metadata(context)
         channel = await self._connect()
         started = self._begin(channel, op, data, metadata, context.timeout)
         try:
             body: bytes = await started
-            context.activated = read_activated(await started.initial_metadata())
+            head, tail = await started.initial_metadata(), await started.trailing_metadata()
+            context.activated = self._form.activated((*(head or ()), *(tail or ())))
         except aio.AioRpcError as error:
             raise self._translate(op, error) from error
         except asyncio.CancelledError as error:
@@ -138,12 +140,14 @@ class GrpcTransport:
         return body
 
     async def _open(self, op: Operation, data: bytes, context: CallContext) -> EventStream:
-        metadata = encode_context(context)
+        metadata = self._form.metadata(context)
         channel = await self._connect()
         started = self._begin(channel, op, data, metadata, None)
-        stream = GrpcEventStream(started, lambda error: self._translate(op, error), self._url)
+        stream = GrpcEventStream(
+            started, self._form.begin_stream(op), lambda error: self._translate(op, error), self._url
+        )
         try:
-            context.activated = read_activated(await stream.opened())
+            context.activated = self._form.activated(await stream.opened())
         except asyncio.CancelledError as error:
             await stream.aclose()
             self._raise_if_closed(error)
@@ -157,7 +161,7 @@ class GrpcTransport:
         method = self._methods.get(op)
         if method is None:
             make = channel.unary_stream if op.streaming else channel.unary_unary
-            method = self._methods[op] = make(f"/{SERVICE}/{op.name}")
+            method = self._methods[op] = make(self._form.path(op))
         try:
             return method(data, metadata=metadata, timeout=timeout)
         except aio.UsageError as error:
@@ -211,14 +215,9 @@ class GrpcTransport:
 
     # Bytes and errors.
 
-    def _encode(self, request: msgspec.Struct) -> bytes:
-        if self._tenant:
-            request = msgspec.structs.replace(request, tenant=self._tenant)
-        return encode_message(request)
-
     def _decode(self, op: Operation, body: bytes) -> msgspec.Struct:
         try:
-            return decode_message(op.response, body)
+            return self._form.decode(op, body)
         except InvalidParamsError as error:
             raise bad_answer(Answer(op=op, status=0, body=body, url=self._url), str(error)) from None
 
@@ -236,7 +235,7 @@ class GrpcTransport:
         code, text = error.code(), error.details() or ""
         trailers = tuple(error.trailing_metadata() or ())
         if any(key == DETAILS_KEY for key, _ in trailers):
-            return read_status(op, code, text, trailers, url=self._url)
+            return self._form.error(op, code, text, trailers, self._url)
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
             return RequestTimeoutError(f"{op.name} at {self._url} took too long", url=self._url)
         if "CLIENT: " in text and code is grpc.StatusCode.RESOURCE_EXHAUSTED:
@@ -246,7 +245,7 @@ class GrpcTransport:
             return ConnectError(f"Cannot connect to {self._url}: {_reason(text)}", url=self._url)
         if self._is_broken(code):
             return ConnectionLostError(f"The connection to {self._url} broke: {_reason(text)}", url=self._url)
-        return read_status(op, code, text, trailers, url=self._url)
+        return self._form.error(op, code, text, trailers, self._url)
 
     def _is_broken(self, code: grpc.StatusCode) -> bool:
         """Whether a status without details comes from a connection that is gone."""

@@ -14,61 +14,55 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.bindings.client_dialect import ClientDialect
 from dragoman.bindings.codec import ClientCodec, HttpRequest
 from dragoman.client.event_stream import HttpEventStream, may_be_events
+from dragoman.client.repeating import Repeater, RepeatReads
 from dragoman.errors import (
     A2AError,
-    ConnectionLostError,
     InvalidAgentResponseError,
     MethodNotAllowedError,
     MethodNotFoundError,
     TaskNotFoundError,
 )
-from dragoman.http.client import Answer, HttpClient
+from dragoman.http.client import MAX_ANSWER_BYTES, HttpClient
 from dragoman.http.guard import shown
-from dragoman.model import (
-    GET_EXTENDED_AGENT_CARD,
-    GET_TASK,
-    GET_TASK_PUSH_NOTIFICATION_CONFIG,
-    LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
-    LIST_TASKS,
-    SUBSCRIBE_TO_TASK,
-    AgentInterface,
-    Operation,
-)
+from dragoman.model import SUBSCRIBE_TO_TASK, AgentInterface, Operation
 from dragoman.ports.operations import CallContext, EventStream
 
-# What changes nothing may be asked again when the connection broke (GET-05).
-REPEATABLE = (
-    GET_TASK,
-    LIST_TASKS,
-    GET_TASK_PUSH_NOTIFICATION_CONFIG,
-    LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
-    GET_EXTENDED_AGENT_CARD,
-)
-_OWN_PARAMETERS = ("a2a-version", "a2a-extensions", "last-event-id")
+_OWN_PARAMETERS = ("a2a-version", "a2a-extensions", "x-a2a-extensions", "last-event-id")
 
 
 class HttpTransport:
     """Operations of the agent behind one interface.
 
+    * ``codec``: its wire, that of the present version or a dialect of another one;
     * ``idle``: seconds after which a stream that brings nothing, not even a heartbeat, counts as lost; None for no
       limit;
     * ``subscribe_verb``: ``"POST"`` or ``"GET"`` fixes the verb of ``:subscribe`` (HTTP+JSON); None tries both and
-      remembers.
+      remembers;
+    * ``repeater``: how often calls are made; default once, and reads again after a broken connection;
+    * ``max_answer_bytes``: how large the answer to a unary call may be.
     """
 
     def __init__(
         self,
         http: HttpClient,
-        codec: ClientCodec,
+        codec: ClientCodec | ClientDialect,
         interface: AgentInterface,
         *,
         idle: float | None = None,
         subscribe_verb: str | None = None,
+        repeater: Repeater | None = None,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
     ) -> None:
+        self._max_answer_bytes = max_answer_bytes
         self._http = http
-        self._codec = codec
+        self._repeater = repeater or RepeatReads()
+        self._codec: ClientCodec | ClientDialect = codec
+        dialect = codec if isinstance(codec, ClientDialect) else None
+        self._version = dialect.version if dialect else ""
+        self._extensions_header = dialect.extensions_header if dialect else "A2A-Extensions"
         self._tenant = interface.tenant
         self._base, mark, query = interface.url.partition("?")
         self._query = mark + query
@@ -79,13 +73,7 @@ class HttpTransport:
     async def call(self, op: Operation, request: msgspec.Struct, context: CallContext) -> msgspec.Struct:
         """See :class:`~dragoman.ports.operations.Operations`. ``context.timeout`` bounds the whole call."""
         out = self._encode(op, request)
-        url = self._url(out)
-        answer = await self._fetch(op, out, url, context)
-        context.activated = _extensions(answer.headers)
-        _refuse_redirect(answer.status, answer.headers, url)
-        return self._codec.decode_result(
-            op, answer.status, answer.headers, answer.body, url=shown(url), request_id=out.request_id
-        )
+        return await self._repeater.repeat(op, context, lambda limit: self._call_once(op, out, context, limit))
 
     async def stream(self, op: Operation, request: msgspec.Struct, context: CallContext) -> EventStream:
         """See :class:`~dragoman.ports.operations.Operations`. ``context.timeout`` bounds the time to the head."""
@@ -102,7 +90,8 @@ class HttpTransport:
             stream = await self._open(SUBSCRIBE_TO_TASK, out, context)
             self._subscribe_verb = "POST"
         except A2AError as error:
-            if not _may_be_the_verb(error):
+            # Of an older version's 404 nothing is known: its servers have no name for what is missing.
+            if not _may_be_the_verb(error) and not (self._version and isinstance(error, TaskNotFoundError)):
                 raise
             stream = await self._subscribe_with_get(out, context, error)
         return stream
@@ -115,21 +104,29 @@ class HttpTransport:
         self._subscribe_verb = "GET"
         return stream
 
-    async def _fetch(self, op: Operation, out: HttpRequest, url: str, context: CallContext) -> Answer:
-        headers = _headers(out, context)
-        try:
-            return await self._http.fetch(out.method, url, headers=headers, body=out.body, timeout=context.timeout)
-        except ConnectionLostError:
-            if op not in REPEATABLE:
-                raise
-        return await self._http.fetch(out.method, url, headers=headers, body=out.body, timeout=context.timeout)
+    async def _call_once(
+        self, op: Operation, out: HttpRequest, context: CallContext, limit: float | None
+    ) -> msgspec.Struct:
+        url = self._url(out)
+        headers = self._headers(out, context)
+        answer = await self._http.fetch(
+            out.method, url, headers=headers, body=out.body, timeout=limit, max_bytes=self._max_answer_bytes
+        )
+        context.activated = _extensions(answer.headers)
+        _refuse_redirect(answer.status, answer.headers, url)
+        return self._codec.decode_result(
+            op, answer.status, answer.headers, answer.body, url=shown(url), request_id=out.request_id
+        )
 
     async def _open(self, op: Operation, out: HttpRequest, context: CallContext) -> EventStream:
-        headers = {**_headers(out, context), "accept-encoding": "identity"}
+        return await self._repeater.repeat(op, context, lambda limit: self._open_once(op, out, context, limit))
+
+    async def _open_once(
+        self, op: Operation, out: HttpRequest, context: CallContext, limit: float | None
+    ) -> EventStream:
+        headers = {**self._headers(out, context), "accept-encoding": "identity"}
         url = self._url(out)
-        opened = await self._http.open(
-            out.method, url, headers=headers, body=out.body, timeout=context.timeout, idle=self._idle
-        )
+        opened = await self._http.open(out.method, url, headers=headers, body=out.body, timeout=limit, idle=self._idle)
         try:
             context.activated = _extensions(opened.headers)
             _refuse_redirect(opened.status, opened.headers, url)
@@ -144,6 +141,16 @@ class HttpTransport:
     def _encode(self, op: Operation, request: msgspec.Struct) -> HttpRequest:
         return self._codec.encode_request(op, request, self._tenant, request_id=next(self._ids))
 
+    def _headers(self, out: HttpRequest, context: CallContext) -> dict[str, str]:
+        headers = {name: value for name, value in context.parameters.items() if name not in _OWN_PARAMETERS}
+        headers.update(out.headers)
+        headers["A2A-Version"] = self._version or context.version
+        if context.extensions:
+            headers[self._extensions_header] = ", ".join(context.extensions)
+        if context.last_event_id is not None:
+            headers["Last-Event-ID"] = str(context.last_event_id)
+        return headers
+
     def _url(self, out: HttpRequest) -> str:
         """The interface's address, extended; its own query, if it has one, comes first."""
         if not out.path and not out.query:
@@ -153,19 +160,8 @@ class HttpTransport:
         return base + out.path + (query or (f"?{out.query}" if out.query else ""))
 
 
-def _headers(out: HttpRequest, context: CallContext) -> dict[str, str]:
-    headers = {name: value for name, value in context.parameters.items() if name not in _OWN_PARAMETERS}
-    headers.update(out.headers)
-    headers["A2A-Version"] = context.version
-    if context.extensions:
-        headers["A2A-Extensions"] = ", ".join(context.extensions)
-    if context.last_event_id is not None:
-        headers["Last-Event-ID"] = str(context.last_event_id)
-    return headers
-
-
 def _extensions(headers: Mapping[str, str]) -> tuple[str, ...]:
-    text = headers.get("a2a-extensions", "")
+    text = headers.get("a2a-extensions") or headers.get("x-a2a-extensions", "")
     return tuple(uri.strip() for uri in text.split(",") if uri.strip()) if text else ()
 
 

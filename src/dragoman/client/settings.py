@@ -76,7 +76,7 @@ def merge_parameters(settings: ClientSettings, options: CallOptions, more: Seque
         (options.get("headers", {}), options.get("extensions", ())),
     ):
         lower = {name.lower(): value for name, value in source.items()}
-        written = lower.pop("a2a-extensions", "")
+        written = f"{lower.pop('a2a-extensions', '')},{lower.pop('x-a2a-extensions', '')}"
         extensions += [*named, *(uri.strip() for uri in written.split(",") if uri.strip())]
         lower.pop("a2a-version", None)
         headers.update(lower)

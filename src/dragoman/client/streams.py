@@ -195,8 +195,9 @@ class ClientStream(AsyncIterator[StreamEvent]):
             self._ready.extend(new)
 
     async def _after_end(self) -> None:
+        concluded = self._stream is not None and self._stream.concluded
         await self._hang_up()
-        if self._progress.complete:
+        if concluded or self._progress.complete:
             await self._finish()
         else:
             await self._come_back(None)

@@ -13,12 +13,16 @@ from typing import Any
 import msgspec
 
 from dragoman.bindings.grpc.settings import GrpcClientSettings
+from dragoman.card import SignaturePolicy
 from dragoman.client.card_cache import CardCache, FetchedCard
-from dragoman.client.cards import BINDINGS, card_from_value
+from dragoman.client.cards import BINDINGS, VERSIONS, card_from_value
+from dragoman.client.dialects import V03Settings
 from dragoman.client.discovery import CardFetcher, as_file, read_card_file
+from dragoman.client.repeating import Repeater
 from dragoman.errors import OutboundUrlError
-from dragoman.http.client import CONNECT_TIMEOUT, HttpClient, HttpxClient
-from dragoman.model import AgentCapabilities, AgentCard, AgentInterface
+from dragoman.http.authentication import Authenticator
+from dragoman.http.client import CONNECT_TIMEOUT, MAX_ANSWER_BYTES, HttpClient, HttpxClient
+from dragoman.model import AgentCapabilities, AgentCard, AgentInterface, encode_json
 from dragoman.ports.binding import Binding
 from dragoman.ports.operations import HasLocalAgent, LocalAgent
 
@@ -31,6 +35,9 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     client: HttpxClient | None = None
     bindings: Sequence[str] = BINDINGS
+    versions: Sequence[str] = VERSIONS
+    fallback: bool = False
+    v03: V03Settings = V03Settings()
     interface: AgentInterface | None = None
     card_headers: Mapping[str, str] = {}
     cache: CardCache | None = None
@@ -40,6 +47,10 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     tenant_in_path: bool = True
     grpc: GrpcClientSettings = GrpcClientSettings()
     custom: Mapping[str, Binding] = {}
+    authenticator: Authenticator | None = None
+    repeater: Repeater | None = None
+    signatures: SignaturePolicy | None = None
+    max_answer_bytes: int = MAX_ANSWER_BYTES
 
 
 def as_local(target: Target) -> LocalAgent | None:
@@ -59,9 +70,10 @@ async def read_target(target: Target, http: HttpClient, settings: HttpSettings) 
     if isinstance(target, AgentInterface):
         return _ready(_card_of_interface(target))
     if isinstance(target, AgentCard):
-        return _ready(target)
+        return _ready(target, encode_json(target))
     if isinstance(target, Mapping):
-        return _ready(card_from_value(dict(target), "the card given"))
+        text = msgspec.json.encode(dict(target)) if target.get("signatures") else b"{}"
+        return _ready(card_from_value(dict(target), "the card given"), text)
     assert isinstance(target, str | os.PathLike)
     return await _find_card(target, http, settings)
 
@@ -94,8 +106,8 @@ async def fetch_card(
         await client.aclose()
 
 
-def _ready(card: AgentCard) -> FetchedCard:
-    return FetchedCard(card=card, url="", json=b"")
+def _ready(card: AgentCard, json: bytes = b"{}") -> FetchedCard:
+    return FetchedCard(card=card, url="", json=json)
 
 
 def _card_of_interface(interface: AgentInterface) -> AgentCard:

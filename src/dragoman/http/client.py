@@ -15,6 +15,7 @@ import functools
 import os
 import socket
 import ssl
+import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 
 import httpx2
@@ -29,9 +30,13 @@ from dragoman.errors import (
     OutboundUrlError,
     RequestTimeoutError,
 )
+from dragoman.http.authentication import Authenticator, Reply
 from dragoman.http.guard import Resolver, Target, shown, vet
+from dragoman.http.signing import as_outgoing, have_signed
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_ERROR_BYTES = 1024 * 1024
+"""How much of the body of an error answer is read."""
 CONNECT_TIMEOUT = 10.0
 
 HttpxClient = httpx2.AsyncClient
@@ -68,6 +73,7 @@ class HttpClient:
     * ``allow_private``: False lets only public addresses through, resolved here and connected to as checked
       (Spec: AMB-71). Default True.
     * ``resolver``: how names are resolved then; default the system's way.
+    * ``authenticator``: signs every request as the last thing before it is sent, hooks of ``client`` included.
     """
 
     def __init__(
@@ -77,9 +83,13 @@ class HttpClient:
         connect_timeout: float = CONNECT_TIMEOUT,
         allow_private: bool = True,
         resolver: Resolver = resolve,
+        authenticator: Authenticator | None = None,
     ) -> None:
+        self._authenticator = authenticator
         self._own = client is None
-        self._client = client or httpx2.AsyncClient(verify=default_tls(), limits=LIMITS, headers=NAME)
+        self._client = client or _new_client()
+        self._former: list[HttpxClient] = []
+        _OPEN.add(self)
         self._connect_timeout = connect_timeout
         self._allow_private = allow_private
         self._resolver = resolver
@@ -133,6 +143,14 @@ class HttpClient:
         """Close the connections. Safe to call twice."""
         if self._own:
             await self._client.aclose()
+            while self._former:
+                await self._former.pop().aclose()
+
+    def forget_connections(self) -> None:
+        """Make new connections from now on; calls under way keep theirs. Those of a client brought along stay."""
+        if self._own and not self._client.is_closed:
+            self._former.append(self._client)
+            self._client = _new_client()
 
     async def _open(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, *, idle: float | None
@@ -140,11 +158,41 @@ class HttpClient:
         if self._client.is_closed:
             raise ClientError("This client is closed", url=shown(url))
         try:
+            if self._authenticator is not None:
+                return await self._open_signed(self._authenticator, method, url, headers, body, idle)
             request = await self._build(method, url, headers, body, idle)
             response = await self._client.send(request, stream=True, follow_redirects=False)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise translate(error, url) from error
         return OpenAnswer(response, url)
+
+    async def _open_signed(
+        self,
+        authenticator: Authenticator,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        idle: float | None,
+    ) -> OpenAnswer:
+        """Send with a signature, and once more when the authenticator wants it."""
+        repeated = False
+        while True:
+            request = await self._build(method, url, headers, body, idle)
+            have_signed(self._client, request, authenticator)
+            response = await self._client.send(request, stream=True, auth=None, follow_redirects=False)
+            opened = OpenAnswer(response, url)
+            try:
+                ahead = await opened.read_ahead(MAX_ERROR_BYTES) if opened.status >= 400 else b""
+                reply = Reply(opened.status, opened.headers, ahead, repeated)
+                again = await authenticator.review(as_outgoing(request), reply)
+            except BaseException:
+                await opened.aclose()
+                raise
+            if repeated or not again:
+                return opened
+            repeated = True
+            await opened.aclose()
 
     async def _build(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, idle: float | None
@@ -172,13 +220,30 @@ class HttpClient:
         return httpx2.URL(url).copy_with(host=str(address)), target
 
 
+_OPEN: weakref.WeakSet[HttpClient] = weakref.WeakSet()
+
+
+def _new_client() -> HttpxClient:
+    return httpx2.AsyncClient(verify=default_tls(), limits=LIMITS, headers=NAME)
+
+
+def forget_connections() -> None:
+    """Have all clients of this process make new connections.
+
+    For a process that was restored from a snapshot: what it kept alive is dead, and its clock does not tell how long.
+    """
+    for client in list(_OPEN):
+        client.forget_connections()
+
+
 class OpenAnswer:
     """An answer whose body is still coming. One reader only; close it when done."""
 
-    __slots__ = ("_chunks", "_response", "headers", "status", "url")
+    __slots__ = ("_ahead", "_chunks", "_response", "headers", "status", "url")
 
     def __init__(self, response: httpx2.Response, url: str) -> None:
         self._response = response
+        self._ahead: bytes | None = None
         self._chunks: AsyncIterator[bytes] | None = None
         self.status = response.status_code
         self.headers: Mapping[str, str] = dict(response.headers.items())
@@ -190,6 +255,9 @@ class OpenAnswer:
         Raises ConnectionLostError or RequestTimeoutError. Cancellation breaks the connection; no call may follow it but
         :meth:`aclose`.
         """
+        if self._ahead is not None:
+            ahead, self._ahead = self._ahead, b""
+            return ahead
         if self._chunks is None:
             self._chunks = self._iterate()
         try:
@@ -201,10 +269,12 @@ class OpenAnswer:
         return b""
 
     async def read(self, max_bytes: int) -> bytes:
-        """Read the whole body, then close.
+        """Read the whole body, then close; of an error answer its first MiB (Spec: AC-C-41).
 
         Raises like :meth:`next_chunk`, and InvalidAgentResponseError beyond the limit.
         """
+        if self.status >= 400:
+            return await self.read_ahead(min(max_bytes, MAX_ERROR_BYTES))
         try:
             declared = self.headers.get("content-length", "")
             if declared.isdecimal() and int(declared[:20]) > max_bytes:
@@ -217,6 +287,18 @@ class OpenAnswer:
             return bytes(chunks)
         finally:
             await self.aclose()
+
+    async def read_ahead(self, max_bytes: int) -> bytes:
+        """Read the body up to a limit, then close; what was read can be read again. Raises like :meth:`next_chunk`."""
+        if self._ahead is None:
+            chunks = bytearray()
+            try:
+                while len(chunks) < max_bytes and (chunk := await self.next_chunk()):
+                    chunks += chunk
+            finally:
+                await self.aclose()
+            self._ahead = bytes(chunks[:max_bytes])
+        return self._ahead
 
     async def aclose(self) -> None:
         """Let go of the connection. Safe to call twice."""

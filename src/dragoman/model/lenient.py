@@ -14,7 +14,16 @@ from typing import Any, TypeVar
 
 from dragoman.model.field import Field
 from dragoman.model.fields import FIELDS
-from dragoman.model.scalars import READERS, Fault, Findings, key_step, read_enum, read_object, read_string
+from dragoman.model.scalars import (
+    READERS,
+    Fault,
+    Findings,
+    key_step,
+    read_answered_timestamp,
+    read_enum,
+    read_object,
+    read_string,
+)
 from dragoman.model.wire import WireMessage
 
 M = TypeVar("M", bound=WireMessage)
@@ -29,7 +38,8 @@ _ZEROS: dict[str, Any] = {"string": "", "bool": False, "int32": 0, "bytes": b"",
 def read_message(kind: type[M], value: Any, fill: bool) -> M:
     """The message that a parsed JSON value stands for.
 
-    With ``fill``, a REQUIRED member that is missing gets its default in the proto. Raises Fault.
+    With ``fill``, for answers of peers, a REQUIRED member that is missing gets its default in the proto, and a timestamp
+    without a zone is in UTC. Raises Fault.
     """
     findings: Findings = []
     members = _read_members(kind, read_object(value), fill, findings)
@@ -100,7 +110,7 @@ def _read_one(field: Field, value: Any, fill: bool) -> Any:
         return read_message(field.message, value, fill)
     if field.enum is not None:
         return read_enum(field.enum, value)
-    return READERS[field.kind](value)
+    return read_answered_timestamp(value) if fill and field.kind == "timestamp" else READERS[field.kind](value)
 
 
 def _read_element(field: Field, value: Any, fill: bool) -> Any:

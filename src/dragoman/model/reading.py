@@ -33,7 +33,7 @@ def decode_json(kind: type[M], data: JSONText, *, lenient_required: bool = False
     """Read a message of type ``kind`` from JSON text in UTF-8.
 
     With ``lenient_required``, for answers of peers, a REQUIRED member that is missing gets its default in the
-    proto instead of being an error.
+    proto instead of being an error, and a timestamp without a zone is in UTC.
 
     Raises JSONParseError when the text is not JSON (or nested beyond the interpreter's limit), InvalidParamsError
     when it is not such a message; its violations name the fields (``message.parts[0].text``; the empty path is the

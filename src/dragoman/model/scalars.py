@@ -123,12 +123,22 @@ def read_bytes(value: Any) -> bytes:
         raise Fault("must be a string in base64") from None
 
 
+_WITHOUT_ZONE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
+
+
 def read_timestamp(value: Any) -> Timestamp:
     """RFC 3339 text."""
     try:
         return Timestamp.parse(value if isinstance(value, str) else "")
     except ValueError as error:  # its text is ours
         raise Fault(str(error)) from None
+
+
+def read_answered_timestamp(value: Any) -> Timestamp:
+    """The same in an answer, where a peer may have left the zone out: it is UTC then. A request has to name it."""
+    if isinstance(value, str) and _WITHOUT_ZONE.fullmatch(value):
+        value += "Z"
+    return read_timestamp(value)
 
 
 def read_enum(kind: type[WireEnum], value: Any) -> WireEnum | int:

@@ -5,7 +5,7 @@
 import builtins
 from typing import Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, field
 
 from dragoman.model.timestamp import Timestamp
 from dragoman.model.wire import Int32, WireEnum, WireMessage, as_member, several_members
@@ -500,4 +500,4 @@ class ListTaskPushNotificationConfigsResponse(WireMessage, kw_only=True):
     """Response of ListTaskPushNotificationConfigs: one page of webhooks."""
 
     configs: list[TaskPushNotificationConfig] = []
-    next_page_token: str = ""
+    next_page_token: str = field(default_factory=str)

@@ -44,6 +44,8 @@ class CallContext(msgspec.Struct, kw_only=True, gc=False):
     * ``parameters``: the other headers or metadata, keys in lower case;
     * ``last_event_id``: number of the last event that a resuming subscriber has, or None;
     * ``timeout``: seconds that the caller is willing to wait, or None (client side);
+    * ``wire``: the generation of the protocol that the caller speaks, Major.Minor; what it says was translated to the
+      current one, which ``version`` then names;
     * ``activated``: filled by the callee with the extensions that became active (Spec: EXT-09, AMB-25).
     """
 
@@ -55,6 +57,7 @@ class CallContext(msgspec.Struct, kw_only=True, gc=False):
     last_event_id: int | None = None
     timeout: float | None = None
     activated: tuple[str, ...] = ()
+    wire: str = CURRENT_VERSION
 
 
 class Event:
@@ -62,10 +65,11 @@ class Event:
 
     ``number`` is None for what is not in the log (a direct message, the snapshot that opens a subscription has
     the number of the last event it contains). ``json`` is encoded at most once, whoever reads it. ``binary`` is where a
-    binding with another form keeps that one, for the same reason.
+    binding with another form keeps that one, for the same reason, and ``forms`` where other generations of the protocol
+    keep theirs, by a name of the form.
     """
 
-    __slots__ = ("_json", "_response", "binary", "number")
+    __slots__ = ("_forms", "_json", "_response", "binary", "number")
 
     def __init__(
         self,
@@ -78,6 +82,14 @@ class Event:
         self._json = json
         self.number = number
         self.binary: bytes | None = None
+        self._forms: dict[str, bytes] | None = None
+
+    @property
+    def forms(self) -> dict[str, bytes]:
+        """The event in other forms, to be read and added to."""
+        if self._forms is None:
+            self._forms = {}
+        return self._forms
 
     @property
     def response(self) -> StreamResponse:
@@ -102,6 +114,9 @@ class EventStream(ABC):
     Ends by itself after the terminal event. An :class:`~dragoman.errors.A2AError` raised from
     :meth:`next_batch` is an error of the stream after it began (Spec: AMB-10). One reader only.
     """
+
+    #: Client side: whether the peer said that this stream ends here, whatever the task's state is. That is no cut.
+    concluded: bool = False
 
     @abstractmethod
     async def next_batch(self) -> list[Event]:

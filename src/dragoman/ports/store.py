@@ -19,6 +19,7 @@ import msgspec
 
 from dragoman.errors import StoreError
 from dragoman.model import Message, StreamResponse, Task, TaskState, TaskStatus, decode_json, encode_json
+from dragoman.ports.push import Webhook
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -61,7 +62,8 @@ class Record(msgspec.Struct, gc=False):
 class NewTask(msgspec.Struct, kw_only=True, gc=False):
     """The fixed facts of a task, written with its first record.
 
-    ``request`` is what the runtime keeps of the request that began the task; stores do not look into it.
+    ``request`` is what the runtime keeps of the request that began the task; stores do not look into it. ``webhook``,
+    which only a :class:`~dragoman.ports.push.WebhookStore` is given, is told of the task from its first record on.
     """
 
     context_id: str
@@ -69,6 +71,7 @@ class NewTask(msgspec.Struct, kw_only=True, gc=False):
     agent: str = ""
     wire_version: str = "1.0"
     request: bytes = b""
+    webhook: Webhook | None = None
 
 
 class Append(msgspec.Struct, kw_only=True, gc=False):

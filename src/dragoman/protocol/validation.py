@@ -34,6 +34,7 @@ from dragoman.model import (
     TaskState,
 )
 from dragoman.protocol.lifecycle import content_count
+from dragoman.protocol.webhooks import check_webhook
 
 MAX_PAGE_SIZE = 100
 DEFAULT_PAGE_SIZE = 50
@@ -47,16 +48,20 @@ class RequestRules(msgspec.Struct, frozen=True, kw_only=True):
     ``input_modes``: media types of parts, ``*/*`` and ``text/*`` included; empty takes all (Spec: SEND-05, SEC-04).
     ``output_modes``: what it can produce; empty means anything (Spec: AMB-16).
     ``max_parts``: parts of one message. ``push``: whether push configurations are taken (Spec: AMB-15).
+    ``reserved_tenants``: names that a tenant cannot have, since paths of an older version begin with them.
     """
 
     input_modes: frozenset[str] = frozenset()
     output_modes: frozenset[str] = frozenset()
     max_parts: int = 1000
     push: bool = False
+    reserved_tenants: frozenset[str] = frozenset()
 
 
 def validate_request(request: msgspec.Struct, rules: RequestRules) -> None:
     """Raise InvalidParamsError, or ContentTypeNotSupportedError, if the request breaks a rule."""
+    if rules.reserved_tenants and getattr(request, "tenant", "") in rules.reserved_tenants:
+        raise InvalidParamsError(violations=[FieldViolation("tenant", "is reserved for the paths of version 0.3")])
     check = _CHECKS.get(type(request))
     if check is None:
         return
@@ -94,8 +99,11 @@ def _check_message(message: Message, rules: RequestRules, violations: list[Field
 def _check_configuration(
     configuration: SendMessageConfiguration, rules: RequestRules, violations: list[FieldViolation]
 ) -> None:
-    if configuration.task_push_notification_config is not None and not rules.push:
+    webhook = configuration.task_push_notification_config
+    if webhook is not None and not rules.push:
         raise PushNotificationNotSupportedError("This agent does not send push notifications")
+    if webhook is not None:
+        violations.extend(check_webhook(webhook, "configuration.taskPushNotificationConfig."))
     if configuration.history_length is not None and configuration.history_length < 0:
         violations.append(FieldViolation("configuration.historyLength", "must not be negative"))
     accepted = configuration.accepted_output_modes
@@ -155,9 +163,7 @@ def _check_list(request: ListTasksRequest, rules: RequestRules) -> Iterable[Fiel
 
 def _check_push_config(request: TaskPushNotificationConfig, rules: RequestRules) -> Iterable[FieldViolation]:
     yield from _check_id(request.task_id, "taskId")
-    yield from _check_id(request.url, "url")
-    if request.authentication is not None:
-        yield from _check_id(request.authentication.scheme, "authentication.scheme")
+    yield from check_webhook(request)
 
 
 def _check_push_key(

@@ -15,7 +15,6 @@ from typing import Unpack
 from msgspec.structs import replace
 
 from dragoman.bindings.settings import MIB, EndpointSettings
-from dragoman.bindings.wellknown import CARD_PATH
 from dragoman.client import Reconnect, Target
 from dragoman.errors import DragomanError
 from dragoman.http.asgi import Receive, Scope, Send, relative_path, server_url
@@ -29,6 +28,7 @@ from dragoman.proxy.link import Link, UpstreamOptions
 from dragoman.proxy.open_work import OpenWork
 from dragoman.proxy.operations import ProxyOperations, ProxySettings
 from dragoman.server.app import IN_PROCESS_URL, Application, Interceptor
+from dragoman.server.dialects import VERSIONS
 
 logger = logging.getLogger("dragoman.proxy")
 
@@ -53,6 +53,7 @@ class ProxyApp(Application):
     * ``card_max_age``: seconds that callers may keep our card, default 60; ``now``: the clock, in seconds, by which the
       agent's card ages;
     * ``serve_bindings``: custom bindings to serve as well, as ``bindings`` of :class:`~dragoman.App`;
+      ``serve_versions``: the generations of the protocol to serve, whatever the agent speaks, as its ``versions``;
     * ``upstream``: how the agent is called, arguments of :func:`dragoman.connect`. ``headers`` and ``extensions`` go
       with every call to it, and credentials of this server belong there;
     * the others are those of :class:`~dragoman.App`.
@@ -84,6 +85,7 @@ class ProxyApp(Application):
         infer_version: bool = False,
         interceptors: Sequence[Interceptor] = (),
         serve_bindings: Sequence[Binding] = (),
+        serve_versions: Sequence[str] = VERSIONS,
         now: Callable[[], float] = time.monotonic,
         **upstream: Unpack[UpstreamOptions],
     ) -> None:
@@ -113,7 +115,7 @@ class ProxyApp(Application):
             infer_version=infer_version,
         )
         operations = ProxyOperations(self._link, self._beside, passing, self._work, self._derive)
-        super().__init__(operations, settings, interceptors, serve_bindings)
+        super().__init__(operations, settings, interceptors, serve_bindings, serve_versions)
 
     @property
     def shutdown_grace(self) -> float:
@@ -122,7 +124,8 @@ class ProxyApp(Application):
 
     def card(self, base_url: str) -> AgentCard:
         """A new card for the agent as it is served at this address. Raises UnavailableError before the start."""
-        return derive_card(self._link.current.card, base_url, self.further_interfaces(base_url), self._changes)
+        more = self.further_interfaces(base_url)
+        return derive_card(self._link.current.card, base_url, more, self._changes, self.versions)
 
     def begin_stop(self) -> None:
         """Refuse new calls from now on."""
@@ -135,7 +138,7 @@ class ProxyApp(Application):
             if not self._started and not await self._can_start():
                 await self._endpoint(scope, receive, send)
                 return
-            if relative_path(scope) == CARD_PATH:
+            if relative_path(scope) in self.card_paths:
                 await self._link.refresh()
             self._base = server_url(scope)
             _BASE.set(self._base)
@@ -164,7 +167,7 @@ class ProxyApp(Application):
         """A card that is answered to a call: with the address that the call came to, where that is known."""
         base = self.public_url or _BASE.get(self._base)
         at = base or IN_PROCESS_URL
-        derived = derive_card(card, at, self.further_interfaces(at), self._changes)
+        derived = derive_card(card, at, self.further_interfaces(at), self._changes, self.versions)
         if not base and self._interfaces:  # a call over gRPC, and nobody has come by HTTP yet
             return replace(derived, supported_interfaces=list(self._interfaces))
         return derived

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.card.build import interfaces_at
+from dragoman.card.build import list_interfaces
 from dragoman.model import AgentCapabilities, AgentCard, AgentInterface
 
 
@@ -29,15 +29,19 @@ class CardChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def derive_card(
-    card: AgentCard, base_url: str, more: Sequence[AgentInterface] = (), changes: CardChanges | None = None
+    card: AgentCard,
+    base_url: str,
+    more: Sequence[AgentInterface] = (),
+    changes: CardChanges | None = None,
+    versions: Sequence[str] = ("1.0",),
 ) -> AgentCard:
-    """The card for an agent that is served again at ``base_url``, and by the interfaces ``more``."""
+    """The card for an agent that is served again at ``base_url`` in ``versions``, and by the interfaces ``more``."""
     changes = changes or CardChanges()
     return replace(
         card,
         name=card.name if changes.name is None else changes.name,
         description=card.description if changes.description is None else changes.description,
-        supported_interfaces=[*interfaces_at(base_url), *more],
+        supported_interfaces=list_interfaces(base_url, more=more, versions=versions),
         capabilities=_capabilities(card.capabilities, push=changes.push),
         signatures=[],
     )

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict, Unpack
 
 from dragoman.bindings.grpc.settings import GrpcClientSettings
-from dragoman.client import CardCache, Client, Connection, Reconnect, Target, connect
+from dragoman.client import CardCache, Client, Connection, Reconnect, Target, V03Settings, connect
 from dragoman.client.cards import BINDINGS
 from dragoman.client.discovery import as_file, card_urls
 from dragoman.client.line import LateCloser
@@ -44,6 +44,9 @@ class UpstreamOptions(TypedDict, total=False):
     """How the agent behind a proxy is called: arguments of :func:`dragoman.connect`, with its defaults."""
 
     bindings: Sequence[str | Binding]
+    versions: Sequence[str]
+    fallback: bool
+    v03: V03Settings
     interface: AgentInterface
     headers: Mapping[str, str]
     card_headers: Mapping[str, str]

@@ -19,6 +19,7 @@ from dragoman.runtime.registry import Registry
 from dragoman.runtime.runs import Runs
 from dragoman.runtime.scoping import scope_of
 from dragoman.runtime.turns import Turns
+from dragoman.runtime.webhooks import Webhooks
 
 
 class Continuing:
@@ -32,6 +33,7 @@ class Continuing:
         turns: Turns,
         limits: Limits,
         recover: Callable[[LiveTask], None],
+        webhooks: Webhooks,
     ) -> None:
         self._handler = handler
         self._registry = registry
@@ -39,6 +41,7 @@ class Continuing:
         self._turns = turns
         self._limits = limits
         self._recover = recover
+        self._webhooks = webhooks
 
     async def accept(self, request: SendMessageRequest, call: CallContext) -> tuple[LiveTask, int]:
         """Give a message to the task that it names; the task, held, and the number of the record that has it.
@@ -53,6 +56,7 @@ class Continuing:
                 raise bad_context("is not the context of the task")
             check_command(Command.MESSAGE, live.state, live.task_id)
             await self._take_lease(live)
+            await self._webhooks.accept(request, call, live.task_id)
             check_command(Command.MESSAGE, live.state, live.task_id)
             self._check_alive(live)
             return live, self._deliver(live, request, call)

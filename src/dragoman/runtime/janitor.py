@@ -49,6 +49,7 @@ class Janitor:
         self._rerun = rerun
         self._purged = purged
         self._stubborn: set[str] = set()
+        self._former: set[str] = set()
         self._task: asyncio.Task[None] | None = None
         self.leaving = False
         """True from the moment of shutdown on: nothing is taken over any more."""
@@ -83,8 +84,22 @@ class Janitor:
             logger.exception("The janitor's round failed; it will be tried again")
 
     async def _beat(self) -> None:
+        if not len(self._registry):
+            self._former.clear()
         until = self._clock.now_ms() + int(self._limits.lease * 1000)
-        await self._store.heartbeat(self._registry.worker, until)
+        for worker in (self._registry.worker, *self._former):
+            await self._store.heartbeat(worker, until)
+
+    async def renew(self) -> None:
+        """Work under a new name: there may be a copy of this process that has the old one.
+
+        Tasks that are live now are still held under the old name, which is kept alive for as long as there are any.
+        """
+        worker = self._clock.new_id()
+        await self._store.heartbeat(worker, self._clock.now_ms() + int(self._limits.lease * 1000))
+        if len(self._registry):
+            self._former.add(self._registry.worker)
+        self._registry.worker = worker
 
     async def _take_over(self) -> None:
         while not self.leaving and (orphans := await self._store.orphans(self._clock.now_ms(), GROUP)):

@@ -26,6 +26,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     * ``cancel_wait`` (5): how long CancelTask waits for the handler to end (Spec: AMB-13);
     * ``stream_idle`` (3,600): how long a stream may be without an event;
     * ``shutdown_grace`` (10): how long running handlers have when the process is asked to stop;
+    * ``interrupt_wait`` (None): how long they then have to react to their interruption; None: as long again, and 5 s at
+      least;
     * ``retention`` (None): how long a finished task is kept; None: for ever;
     * ``lease`` (10): how long after its death a worker's tasks are taken over at the latest, twice this time.
     """
@@ -42,6 +44,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     cancel_wait: float = 5.0
     stream_idle: float = 3_600.0
     shutdown_grace: float = 10.0
+    interrupt_wait: float | None = None
     retention: float | None = None
     lease: float = 10.0
 

@@ -38,6 +38,7 @@ from dragoman.model import (
     encode_json,
 )
 from dragoman.ports.operations import CallContext, Event
+from dragoman.ports.push import Webhook
 from dragoman.ports.store import Append, NewTask, Record, Scope, StoredTask
 from dragoman.protocol.lifecycle import (
     SETTLED,
@@ -175,15 +176,31 @@ class LiveTask:
 
     # How it begins.
 
-    def begin(self, message: Message, state: TaskState, agent: str, kept: bytes = b"") -> None:
-        """Stage record 1: a new task that answers ``message``; ``kept`` of its request is stored beside it.
+    def begin(
+        self,
+        message: Message,
+        state: TaskState,
+        agent: str,
+        kept: bytes = b"",
+        wire: str = "1.0",
+        webhook: Webhook | None = None,
+    ) -> None:
+        """Stage record 1: a new task that answers ``message``; ``kept`` of its request is stored beside it, ``wire``,
+        the version that its caller speaks, and a ``webhook`` that is told of it.
 
         Spec: DATA-22, DATA-23, CTX-10, B071.
         """
         self.fence = 1
         self.user_messages = [self.own(message)]
         self.kept = kept
-        self._new = NewTask(context_id=self.context_id, scope=self.scope, agent=agent, request=kept)
+        self._new = NewTask(
+            context_id=self.context_id,
+            scope=self.scope,
+            agent=agent,
+            wire_version=wire,
+            request=kept,
+            webhook=webhook,
+        )
         status = TaskStatus(state=state, timestamp=self._host.now())
         task = Task(id=self.task_id, context_id=self.context_id, status=status, history=list(self.user_messages))
         self._stage(StreamResponse(task=task), state, status)

@@ -18,16 +18,18 @@ from dragoman.runtime.runs import Runs
 from dragoman.runtime.scoping import scope_of
 from dragoman.runtime.turn import LiveTurn
 from dragoman.runtime.turns import Turns
+from dragoman.runtime.webhooks import Webhooks
 
 
 class Opening:
     """Makes tasks and starts, or queues, their runs. A task that it returns is held for the caller."""
 
-    def __init__(self, agent: str, registry: Registry, runs: Runs, turns: Turns) -> None:
+    def __init__(self, agent: str, registry: Registry, runs: Runs, turns: Turns, webhooks: Webhooks) -> None:
         self._agent = agent
         self._registry = registry
         self._runs = runs
         self._turns = turns
+        self._webhooks = webhooks
 
     def open(self, request: SendMessageRequest, call: CallContext, context_id: str) -> LiveTask:
         """A task for a message: WORKING at once, or SUBMITTED until there is a slot. Raises UnavailableError."""
@@ -57,7 +59,9 @@ class Opening:
         return live
 
     def _begin_log(self, live: LiveTask, turn: LiveTurn, state: TaskState) -> None:
-        live.begin(turn.request.message, state, self._agent, encode_beginning(turn.request, turn.call))
+        kept = encode_beginning(turn.request, turn.call)
+        webhook = self._webhooks.seal(turn.request, turn.call, live.task_id)
+        live.begin(turn.request.message, state, self._agent, kept, turn.call.wire, webhook)
 
     async def decide(self, request: SendMessageRequest, call: CallContext, context_id: str) -> Message | LiveTask:
         """Run a handler that decides by what it does first: its direct reply, or the task that it opened."""

@@ -6,14 +6,17 @@ Spec: SEND-02, STREAM-03, DATA-21, AMB-37, B083.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from typing import Any
 
 import msgspec
 
-from dragoman.errors import A2AError, InternalError, InvalidAgentResponseError
+from dragoman.errors import A2AError, InternalError, InvalidAgentResponseError, UnavailableError
 from dragoman.model import Message
 from dragoman.ports.agent import Handler
 from dragoman.ports.deadlines import Deadlines, OverrunError
+from dragoman.ports.observing import OBSERVER, WorkObserver
 from dragoman.protocol.lifecycle import check_agent_message
 from dragoman.runtime.limits import Limits
 from dragoman.runtime.turn import LiveTurn
@@ -22,18 +25,55 @@ logger = logging.getLogger("dragoman.runtime")
 
 
 class Replying:
-    """Runs handlers that never open a task, inside the call that they answer."""
+    """Runs handlers that never open a task, inside the call that they answer. ``observer`` is told of each."""
 
-    def __init__(self, handler: Handler, limits: Limits) -> None:
+    def __init__(self, handler: Handler, limits: Limits, observer: WorkObserver | None = None) -> None:
         self._handler = handler
+        self._observer = observer
         self._limits = limits
         self._deadlines = Deadlines(limits.reply_time)
+        self._running: set[asyncio.Task[Any]] = set()
+        self._idle = asyncio.Event()
+        self._cut = False
+
+    async def _run(self, turn: LiveTurn) -> Message | None:
+        """The handler, counted."""
+        task = asyncio.current_task()
+        assert task is not None
+        observer = self._observer
+        token = OBSERVER.set(observer) if observer is not None else None
+        self._running.add(task)
+        if observer is not None:
+            observer.begun(turn)
+        try:
+            return await self._handler.run(turn)
+        finally:
+            self._running.discard(task)
+            if not self._running:
+                self._idle.set()
+            if observer is not None and token is not None:
+                OBSERVER.reset(token)
+                observer.ended(turn)
+
+    async def stop(self, grace: float) -> None:
+        """Let running handlers end within ``grace`` seconds, then interrupt them; their callers are told."""
+        self._idle.clear()
+        if not self._running:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                await self._idle.wait()
+        self._cut = True
+        for task in self._running:
+            task.cancel()
 
     async def reply(self, turn: LiveTurn) -> Message:
         """The handler's message. Raises the A2AError that the caller is told when there is none."""
         try:
-            reply = await self._deadlines.bound(self._handler.run(turn))
+            reply = await self._deadlines.bound(self._run(turn))
         except asyncio.CancelledError:
+            if self._cut and (task := asyncio.current_task()) is not None and not task.uncancel():
+                raise UnavailableError("The server was shut down while the agent worked on a reply") from None
             if is_cancelled():
                 raise
             raise InternalError("The agent was interrupted") from None

@@ -17,7 +17,8 @@ from dragoman.errors import A2AError, InvalidAgentResponseError
 from dragoman.model import Message, TaskState
 from dragoman.ports.agent import Handler
 from dragoman.ports.deadlines import Deadlines
-from dragoman.protocol.lifecycle import INTERRUPTED, TERMINAL
+from dragoman.ports.observing import OBSERVER, WorkObserver
+from dragoman.protocol.lifecycle import ACTIVE, INTERRUPTED, TERMINAL
 from dragoman.runtime.limits import Limits
 from dragoman.runtime.live import LiveTask
 from dragoman.runtime.turn import LiveTurn
@@ -52,12 +53,19 @@ class Run:
 
 
 class Runs:
-    """All runs of a runtime."""
+    """All runs of a runtime. ``observer`` is told when they are at work."""
 
-    def __init__(self, handler: Handler, limits: Limits, next_turn: Callable[[LiveTask], LiveTurn]) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        limits: Limits,
+        next_turn: Callable[[LiveTask], LiveTurn],
+        observer: WorkObserver | None = None,
+    ) -> None:
         self._handler = handler
         self._limits = limits
         self._next_turn = next_turn
+        self._observer = observer
         self._active: set[Run] = set()
         self._waiting: dict[LiveTask, LiveTurn] = {}
         self._suspended: OrderedDict[Run, None] = OrderedDict()
@@ -87,7 +95,7 @@ class Runs:
         loop = asyncio.get_running_loop()
         self._active.add(run)
         self._take_slot(run)
-        run.task = loop.create_task(_execute(self._handler, turn))
+        run.task = loop.create_task(_execute(self._handler, turn, self._observer))
         run.task.add_done_callback(lambda _: self._finished(run))
         return run
 
@@ -95,6 +103,8 @@ class Runs:
         """Run the handler when a slot is free. The task is SUBMITTED until then."""
         live.hold()
         self._waiting[live] = turn
+        if self._observer is not None:
+            self._observer.begun(live)
 
     def is_waiting(self, live: LiveTask) -> bool:
         """Whether the task is queued for a slot."""
@@ -103,7 +113,12 @@ class Runs:
     def dequeue(self, live: LiveTask) -> None:
         """The task does not wait any more, because it was canceled."""
         if self._waiting.pop(live, None) is not None:
-            live.unhold()
+            self._leave_queue(live)
+
+    def _leave_queue(self, live: LiveTask) -> None:
+        live.unhold()
+        if self._observer is not None:
+            self._observer.ended(live)
 
     def _start_waiting(self) -> None:
         while self._waiting and not self.is_full and not self.stopping:
@@ -112,7 +127,7 @@ class Runs:
             if live.state is TaskState.SUBMITTED and live.failure is None:
                 live.move(TaskState.WORKING)
                 self.start(turn, live)
-            live.unhold()
+            self._leave_queue(live)
 
     # Slots and times.
 
@@ -120,6 +135,8 @@ class Runs:
         run.slot = True
         self._running += 1
         self._deadlines.begin(run, run.overrun)
+        if self._observer is not None:
+            self._observer.begun(run)
 
     def _give_slot(self, run: Run) -> None:
         self._deadlines.end(run)
@@ -132,6 +149,8 @@ class Runs:
     def suspend(self, run: Run) -> None:
         """The run waits for an answer: its slot is free for others."""
         self._give_slot(run)
+        if self._observer is not None:
+            self._observer.paused(run)
         run.canceled = False  # whoever asks has not taken the cancel for an end: the next one is a new one
         self._suspended[run] = None
         if self.stopping:
@@ -172,9 +191,17 @@ class Runs:
             else:
                 _log_late(live, _error(run))
             live.release_if_idle()
+        if self._observer is not None:
+            self._tell_end(self._observer, run)
         run.turn.run = None  # the two would keep each other, and all that hangs on them, until the collector comes
         if self._idle is not None and not self._active:
             self._idle.set()
+
+    @staticmethod
+    def _tell_end(observer: WorkObserver, run: Run) -> None:
+        if run.live is not None and run.live.state in INTERRUPTED:
+            observer.paused(run)
+        observer.ended(run)
 
     def _conclude(self, run: Run, live: LiveTask) -> None:
         """Add to the log what the end of the run means."""
@@ -247,9 +274,16 @@ class Runs:
         await self._wait_idle(grace)
         for run in list(self._active):
             self.cancel(run)
-        await self._wait_idle(max(grace, 5.0))
+        await self._wait_idle(max(grace, 5.0) if self._limits.interrupt_wait is None else self._limits.interrupt_wait)
         if self._active:
             logger.error("%d handlers did not react to their interruption", len(self._active))
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Record the end of what did not react: its process is about to go."""
+        for run in self._active:
+            if run.live is not None and run.live.failure is None and run.live.state in ACTIVE:
+                self._conclude_stopped(run.live)
 
     async def _wait_idle(self, seconds: float) -> None:
         self._idle = asyncio.Event()
@@ -262,8 +296,10 @@ class Runs:
             return
 
 
-async def _execute(handler: Handler, turn: LiveTurn) -> Message | None:
+async def _execute(handler: Handler, turn: LiveTurn, observer: WorkObserver | None) -> Message | None:
     """The handler, with an exit of the interpreter turned into an ordinary fault."""
+    if observer is not None:
+        OBSERVER.set(observer)
     try:
         return await handler.run(turn)
     except SystemExit as exit:

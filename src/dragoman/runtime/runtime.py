@@ -6,6 +6,7 @@ scope, then the state machine's verdict, then the work. Nothing is shown that is
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
@@ -16,14 +17,17 @@ from dragoman.errors import (
     A2AError,
     ExtendedAgentCardNotConfiguredError,
     InternalError,
-    PushNotificationNotSupportedError,
     StoreError,
     UnavailableError,
 )
 from dragoman.model import (
     CANCEL_TASK,
+    CREATE_TASK_PUSH_NOTIFICATION_CONFIG,
+    DELETE_TASK_PUSH_NOTIFICATION_CONFIG,
     GET_EXTENDED_AGENT_CARD,
     GET_TASK,
+    GET_TASK_PUSH_NOTIFICATION_CONFIG,
+    LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
     LIST_TASKS,
     SEND_MESSAGE,
     SEND_STREAMING_MESSAGE,
@@ -38,7 +42,9 @@ from dragoman.model import (
 )
 from dragoman.ports.agent import Handler
 from dragoman.ports.clock import Clock, SystemClock
+from dragoman.ports.observing import WorkObserver
 from dragoman.ports.operations import CallContext, EventStream
+from dragoman.ports.push import Push
 from dragoman.ports.store import TaskStore
 from dragoman.protocol.admission import Admission
 from dragoman.protocol.lifecycle import SETTLED, STATES, with_history
@@ -59,6 +65,7 @@ from dragoman.runtime.runs import Runs
 from dragoman.runtime.streams import MessageStream
 from dragoman.runtime.turns import Turns
 from dragoman.runtime.watching import Watching
+from dragoman.runtime.webhooks import Webhooks
 
 logger = logging.getLogger("dragoman.runtime")
 
@@ -77,7 +84,9 @@ class Runtime:
     * ``capabilities``, ``rules``: what its card declares and which requests it takes;
     * ``infer_version``: take a request without ``A2A-Version`` as 1.0 (Spec: AMB-17);
     * ``known_contexts_only``: refuse a ``contextId`` that this agent did not make (Spec: CTX-04, AMB-45);
-    * ``stream_ends_at``: interrupted states at which a SendStreamingMessage stream closes (Spec: AMB-05).
+    * ``stream_ends_at``: interrupted states at which a SendStreamingMessage stream closes (Spec: AMB-05);
+    * ``observer``: is told when the agent's code is at work;
+    * ``push``: keeps webhooks and tells them of tasks; without it every use of them is refused (Spec: PCFG-10).
     """
 
     def __init__(
@@ -93,6 +102,8 @@ class Runtime:
         infer_version: bool = False,
         known_contexts_only: bool = False,
         stream_ends_at: frozenset[TaskState] = STREAM_ENDS_AT,
+        observer: WorkObserver | None = None,
+        push: Push | None = None,
     ) -> None:
         self.limits = limits = limits or Limits()
         clock = clock or SystemClock()
@@ -106,14 +117,15 @@ class Runtime:
         self._committer = Committer(store)
         self._registry = registry = Registry(store, self._committer, clock, clock.new_id())
         turns = Turns(handler, registry, store, limits)
-        self._runs = runs = Runs(handler, limits, turns.following)
+        self._runs = runs = Runs(handler, limits, turns.following, observer)
         recent = RecentTasks(int(limits.lease * 1000))
         self._janitor = Janitor(registry, store, clock, limits, rerun=self._rerun, purged=recent.clear)
         self._contexts = Contexts(store, clock, known_only=known_contexts_only)
         self._turns = turns
-        self._opening = Opening(agent, registry, runs, turns)
-        self._continuing = Continuing(handler, registry, runs, turns, limits, self._janitor.recover)
-        self._replying = Replying(handler, limits)
+        self._webhooks = webhooks = Webhooks(push, registry, store)
+        self._opening = Opening(agent, registry, runs, turns, webhooks)
+        self._continuing = Continuing(handler, registry, runs, turns, limits, self._janitor.recover, webhooks)
+        self._replying = Replying(handler, limits, observer)
         self._looking = Looking(registry, store, clock, recent)
         self._watching = Watching(registry, runs, store, limits, stream_ends_at)
         self._calls: dict[Operation, Method] = {
@@ -122,6 +134,10 @@ class Runtime:
             LIST_TASKS: self._looking.list_tasks,
             CANCEL_TASK: Canceling(registry, runs, limits).cancel_task,
             GET_EXTENDED_AGENT_CARD: _no_extended_card,
+            CREATE_TASK_PUSH_NOTIFICATION_CONFIG: webhooks.create,
+            GET_TASK_PUSH_NOTIFICATION_CONFIG: webhooks.get,
+            LIST_TASK_PUSH_NOTIFICATION_CONFIGS: webhooks.list,
+            DELETE_TASK_PUSH_NOTIFICATION_CONFIG: webhooks.delete,
         }
         self._streams: dict[Operation, Method] = {
             SEND_STREAMING_MESSAGE: self._send_streaming_message,
@@ -136,7 +152,7 @@ class Runtime:
     async def call(self, op: Operation, request: msgspec.Struct, context: CallContext) -> msgspec.Struct:
         """Run a unary operation. See :class:`~dragoman.ports.operations.Operations`."""
         context.activated = self._admission.admit(op, request, context.version, context.extensions)
-        method = self._calls.get(op, _no_push)
+        method = self._calls[op]
         try:
             return cast(msgspec.Struct, await method(request, context))
         except StoreError as error:
@@ -159,6 +175,11 @@ class Runtime:
         await self._contexts.start()
         self._committer.start()
         await self._janitor.start()
+        await self._webhooks.start()
+
+    async def renew(self) -> None:
+        """Take a new name in the store, since a copy of this process may have been made; tasks go on. Spec: AC-S-72."""
+        await self._janitor.renew()
 
     @property
     def is_stopping(self) -> bool:
@@ -175,11 +196,13 @@ class Runtime:
     async def stop(self) -> None:
         """Refuse new work, give handlers their grace, interrupt and record the rest, close the store."""
         self.begin_stop()
-        await self._runs.stop(self.limits.shutdown_grace)
+        grace = self.limits.shutdown_grace
+        await asyncio.gather(self._runs.stop(grace), self._replying.stop(grace))
         await self._committer.stop()  # before those who wait are told, since their task may just have ended
         for live in self._registry.all():
             live.abandon(UnavailableError(STOPPING_TEXT, retry_after=5))
         await self._janitor.stop()
+        await self._webhooks.stop()
         await self._store.close()
 
     @property
@@ -220,6 +243,8 @@ class Runtime:
         """Start or continue a task; a direct reply, or the task, held, and the record that has the message."""
         if self._runs.stopping:
             raise UnavailableError("The server is shutting down", retry_after=5)
+        if request.configuration is not None:
+            await self._webhooks.check(request)
         if request.message.task_id:
             return await self._continuing.accept(request, context)
         context_id = await self._contexts.choose(request, context)
@@ -234,10 +259,6 @@ class Runtime:
 
 async def _no_extended_card(request: msgspec.Struct, context: CallContext) -> AgentCard:
     raise ExtendedAgentCardNotConfiguredError
-
-
-async def _no_push(request: msgspec.Struct, context: CallContext) -> msgspec.Struct:
-    raise PushNotificationNotSupportedError("This agent does not send push notifications")
 
 
 def _history_length(request: SendMessageRequest) -> int | None:

@@ -4,6 +4,7 @@ from dragoman.bindings.grpc.settings import GrpcServerSettings, ServerTls
 from dragoman.server.agent import Agent
 from dragoman.server.app import App, Application, app
 from dragoman.server.context import Answer, ArtifactStream, Context, Fail, Reject, Reply
+from dragoman.server.dialects import V03ServerSettings
 
 __all__ = [
     "Agent",
@@ -17,5 +18,6 @@ __all__ = [
     "Reject",
     "Reply",
     "ServerTls",
+    "V03ServerSettings",
     "app",
 ]

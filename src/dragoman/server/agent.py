@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
-from dragoman.card import CardFacts
+from dragoman.card import CardFacts, CardSigner
+from dragoman.card.signing import checked_signers
 from dragoman.errors import ConfigurationError
 from dragoman.model import AgentExtension, AgentProvider, AgentSkill, decode_value
 from dragoman.ports.agent import Handler
 from dragoman.ports.operations import LocalAgent
 from dragoman.protocol.extensions import RESUMABLE_STREAMS
+from dragoman.push import PushSettings
 from dragoman.server.app import App
 from dragoman.server.handlers import EventsHandler, Function, FunctionHandler
+from dragoman.server.pushing import push_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,8 +28,11 @@ class Agent:
     * ``input_modes``, ``output_modes``: media types that it takes and makes, default ``text/plain``. A part of another
       type is refused with ContentTypeNotSupportedError (Spec: SEND-05);
     * ``streaming``: whether the streaming operations are offered, default True;
+    * ``push``: whether tasks are told to webhooks; True, or settings (see :class:`~dragoman.push.PushSettings`), which
+      those of the App go before. Default False;
     * ``extensions``: URIs, or AgentExtension for more; off unless named here (Spec: EXT-17);
-    * ``provider``, ``documentation_url``, ``icon_url``: as on the card.
+    * ``provider``, ``documentation_url``, ``icon_url``: as on the card;
+    * ``card_signer``: signs the card, or several that do (Spec: SIGN-01).
 
     Nothing is checked against the network; the card is checked when the agent is served.
     """
@@ -41,10 +47,12 @@ class Agent:
         input_modes: Sequence[str] = ("text/plain",),
         output_modes: Sequence[str] = ("text/plain",),
         streaming: bool = True,
+        push: bool | PushSettings = False,
         extensions: Sequence[str | AgentExtension] = (),
         provider: AgentProvider | None = None,
         documentation_url: str | None = None,
         icon_url: str | None = None,
+        card_signer: CardSigner | Sequence[CardSigner] | None = None,
     ) -> None:
         self.name = name
         self._description = description
@@ -53,10 +61,12 @@ class Agent:
         self._input_modes = tuple(input_modes)
         self._output_modes = tuple(output_modes)
         self._streaming = streaming
+        self.push = push_settings(push)
         self._extensions = tuple(_extension(extension) for extension in extensions)
         self._provider = provider
         self._documentation_url = documentation_url
         self._icon_url = icon_url
+        self._signers = checked_signers(card_signer)
         self._handler: Handler | None = None
         self._skill: AgentSkill | None = None
 
@@ -134,10 +144,12 @@ class Agent:
             input_modes=self._input_modes,
             output_modes=self._output_modes,
             streaming=self._streaming,
+            push=self.push is not None,
             extensions=self._extensions,
             provider=self._provider,
             documentation_url=self._documentation_url,
             icon_url=self._icon_url,
+            signers=self._signers,
         )
 
     def local_agent(self) -> LocalAgent:

@@ -9,21 +9,36 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol, Self
 
+from msgspec.structs import replace
+
 from dragoman.bindings.endpoint import Endpoint
 from dragoman.bindings.settings import MIB, EndpointSettings
-from dragoman.card import CardFacts, build_card, check_card
+from dragoman.card import CardFacts, CardSigner, build_card, check_card, sign_card, sign_encoded
 from dragoman.card.build import capabilities_of
+from dragoman.card.signing import checked_signers
 from dragoman.http.asgi import Receive, Scope, Send
 from dragoman.model import AgentCard, AgentInterface
 from dragoman.ports.agent import Handler
 from dragoman.ports.binding import Binding
 from dragoman.ports.clock import Clock
+from dragoman.ports.observing import WorkObserver
 from dragoman.ports.operations import Caller, Operations
 from dragoman.ports.store import TaskStore
 from dragoman.protocol.validation import RequestRules
 from dragoman.protocol.versions import check_version
+from dragoman.push import PushService, PushSettings
 from dragoman.runtime import Limits, Runtime
+from dragoman.server.dialects import (
+    VERSIONS,
+    V03ServerSettings,
+    check_tenants,
+    checked_versions,
+    http_dialect,
+    push_encoders,
+    reserved_tenants,
+)
 from dragoman.server.halves import ServerHalves
+from dragoman.server.pushing import choose_push, published_keys
 from dragoman.stores import check_store, open_store
 
 logger = logging.getLogger("dragoman.server")
@@ -38,6 +53,7 @@ class Application(ABC):
     """What is served over HTTP, whatever stands behind it: an endpoint over operations, with its beginning and its end.
 
     A kind of application says what its card is, what it opens and closes, and what it does when the end is near.
+    ``versions`` are the generations of the protocol that it serves, the current one first; ``signers`` sign its card.
     """
 
     def __init__(
@@ -46,18 +62,30 @@ class Application(ABC):
         settings: EndpointSettings,
         interceptors: Sequence[Interceptor] = (),
         bindings: Sequence[Binding] = (),
+        versions: Sequence[str] = ("1.0",),
+        v03: V03ServerSettings | None = None,
+        signers: Sequence[CardSigner] = (),
     ) -> None:
+        self.versions = checked_versions(versions)
+        self.signers = tuple(signers)
+        self.v03 = v03 or V03ServerSettings()
         for interceptor in reversed(interceptors):
             operations = interceptor(operations)
         self._operations = operations
         self.settings = settings
         self.public_url = settings.public_url
         self._interfaces: tuple[AgentInterface, ...] = ()
-        self._endpoint = Endpoint(operations, card=self.card, settings=settings)
+        self._endpoint = self._make_endpoint(operations, settings)
+        self.card_paths = self._endpoint.card_paths
         self._halves = ServerHalves(bindings, operations, settings)
         self._starting: asyncio.Task[None] | None = None
         self._started = False
         self._stopping: asyncio.Task[None] | None = None
+
+    def _make_endpoint(self, operations: Operations, settings: EndpointSettings) -> Endpoint:
+        dialect = http_dialect(self.versions, self.v03)
+        seal = partial(sign_encoded, signers=self.signers) if self.signers else None
+        return Endpoint(operations, card=self.card, settings=settings, dialect=dialect, seal=seal)
 
     @property
     @abstractmethod
@@ -85,7 +113,9 @@ class Application(ABC):
 
     def further_interfaces(self, base_url: str) -> list[AgentInterface]:
         """The entries of the card for what is served besides HTTP: beside this app, and by custom bindings."""
-        return [*self._interfaces, *self._halves.interfaces(base_url)]
+        interfaces = [*self._interfaces, *self._halves.interfaces(base_url)]
+        check_tenants(interfaces, self.versions)
+        return interfaces
 
     @property
     def scopes(self) -> frozenset[str]:
@@ -93,7 +123,11 @@ class Application(ABC):
         return self._halves.scopes | {"http"}
 
     def add_interface(self, interface: AgentInterface) -> None:
-        """Name an interface on the card that is served beside this app, after those that it has. Spec: CARD-06."""
+        """Name an interface on the card that is served beside this app, after those of its version. Spec: CARD-06.
+
+        Raises ConfigurationError for a tenant whose name paths of another version begin with.
+        """
+        check_tenants([interface], self.versions)
         self._interfaces = (*self._interfaces, interface)
         self._endpoint.forget_card()
 
@@ -208,11 +242,18 @@ class App(Application):
     * ``cors``: origins whose pages may call; ``heartbeat``: seconds between comments on a quiet stream, default 15;
     * ``identify``: authenticates a request, see :class:`~dragoman.bindings.settings.EndpointSettings`; it is the same
       for all bindings;
-    * ``infer_version``: take a request without ``A2A-Version`` as 1.0 (Spec: AMB-17);
+    * ``versions``: generations of the protocol to serve, default 1.0 and 0.3, both at the same addresses and named on
+      the card; ``("1.0",)`` leaves 0.3 out. ``v03``: how callers of 0.3 are answered, see
+      :class:`~dragoman.server.V03ServerSettings`;
+    * ``infer_version``: take a request without ``A2A-Version`` that can only be of 1.0 as such (Spec: AMB-17);
     * ``known_contexts_only``: refuse context ids that the caller made up (Spec: AMB-45);
     * ``interceptors``: wrap the operations, first is outermost;
     * ``bindings``: custom bindings to serve as well, such as
-      :class:`~dragoman.bindings.websocket.WebSocketBinding` (Spec: BIND-14); the card names them last.
+      :class:`~dragoman.bindings.websocket.WebSocketBinding` (Spec: BIND-14); the card names them last of 1.0;
+    * ``push``: tell tasks to webhooks: True, or settings (see :class:`~dragoman.push.PushSettings`); False: not.
+      Default: what the agent says. ``app.push.dead_letters()`` lists what could not be delivered;
+    * ``observer``: is told when the agent's code is at work, or a webhook is to be told of it;
+    * ``card_signer``: signs the card, or several that do (Spec: SIGN-01, SIGN-20); default that of the agent.
 
     Starts with its server's lifespan or, where that does not reach it (a mounted app), with its first request; then
     ``async with app:`` or ``await app.stop()`` ends it in order. Raises ConfigurationError for a card that lacks
@@ -236,22 +277,36 @@ class App(Application):
         known_contexts_only: bool = False,
         interceptors: Sequence[Interceptor] = (),
         bindings: Sequence[Binding] = (),
+        versions: Sequence[str] = VERSIONS,
+        v03: V03ServerSettings | None = None,
         clock: Clock | None = None,
+        observer: WorkObserver | None = None,
+        card_signer: CardSigner | Sequence[CardSigner] | None = None,
+        push: bool | PushSettings | None = None,
     ) -> None:
-        facts = agent.facts
-        check_card(build_card(facts, public_url or IN_PROCESS_URL))
+        versions = checked_versions(versions)
+        pushing = choose_push(agent, push)
+        facts = replace(agent.facts, push=pushing is not None)
+        check_card(build_card(facts, public_url or IN_PROCESS_URL, versions=versions))
         self._facts = facts
         limits = limits or Limits()
+        tasks = _store(store)
+        self.push: PushService | None = None
+        if pushing is not None:
+            encoders = push_encoders(versions)
+            self.push = PushService(tasks, pushing, clock=clock, encoders=encoders, observer=observer)
         self.runtime = Runtime(
             agent.handler,
-            _store(store),
+            tasks,
             agent=facts.name,
             capabilities=capabilities_of(facts),
-            rules=_rules(facts, limits),
+            rules=_rules(facts, limits, reserved_tenants(versions)),
             limits=limits,
             clock=clock,
             infer_version=infer_version,
             known_contexts_only=known_contexts_only,
+            observer=observer,
+            push=self.push,
         )
         settings = EndpointSettings(
             public_url=public_url,
@@ -263,8 +318,11 @@ class App(Application):
             stall_timeout=stall_timeout,
             card_max_age=card_max_age,
             cors=tuple(cors),
+            documents=published_keys(pushing),
         )
-        super().__init__(self.runtime, settings, interceptors, bindings)
+        signers = checked_signers(card_signer) or facts.signers
+        super().__init__(self.runtime, settings, interceptors, bindings, versions, v03, signers)
+        check_card(self._unsigned_card(public_url or IN_PROCESS_URL), offered=capabilities_of(facts))
 
     @property
     def shutdown_grace(self) -> float:
@@ -272,8 +330,11 @@ class App(Application):
         return self.runtime.limits.shutdown_grace
 
     def card(self, base_url: str) -> AgentCard:
-        """A new card for the agent at this address."""
-        return build_card(self._facts, base_url, more=self.further_interfaces(base_url))
+        """A new card for the agent at this address, with its signatures."""
+        return sign_card(self._unsigned_card(base_url), self.signers)
+
+    def _unsigned_card(self, base_url: str) -> AgentCard:
+        return build_card(self._facts, base_url, more=self.further_interfaces(base_url), versions=self.versions)
 
     def begin_stop(self) -> None:
         """Refuse new work from now on; streams of idle tasks end. The server's first act on SIGTERM."""
@@ -298,9 +359,13 @@ def _store(store: TaskStore | str | None) -> TaskStore:
     return store
 
 
-def _rules(facts: CardFacts, limits: Limits) -> RequestRules:
+def _rules(facts: CardFacts, limits: Limits, reserved: frozenset[str]) -> RequestRules:
     modes = {*facts.input_modes, *(mode for skill in facts.skills for mode in skill.input_modes)}
     made = {*facts.output_modes, *(mode for skill in facts.skills for mode in skill.output_modes)}
     return RequestRules(
-        input_modes=frozenset(modes), output_modes=frozenset(made), max_parts=limits.max_parts, push=False
+        input_modes=frozenset(modes),
+        output_modes=frozenset(made),
+        max_parts=limits.max_parts,
+        push=facts.push,
+        reserved_tenants=reserved,
     )

@@ -164,6 +164,14 @@ class Context:
         return self._turn.call.activated
 
     @property
+    def parameters(self) -> Mapping[str, str]:
+        """What came beside the call: headers, or metadata of gRPC, keys in lower case. Its ``repr`` hides values.
+
+        Of a run after a crash they are those of the call that began it anew, if there was one.
+        """
+        return self._turn.call.parameters
+
+    @property
     def accepted_output_modes(self) -> Sequence[str]:
         """Media types that the caller takes; empty: any. Spec: SEND-16."""
         configuration = self._turn.request.configuration

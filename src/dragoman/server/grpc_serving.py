@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from dragoman.bindings.grpc.addresses import format_address
+from dragoman.bindings.grpc.form import ServerForm
 from dragoman.bindings.grpc.library import aio, grpc
 from dragoman.bindings.grpc.schema import POOL, SERVICE
 from dragoman.bindings.grpc.service import Service
@@ -18,6 +21,7 @@ from dragoman.bindings.grpc.settings import GrpcServerSettings, ServerTls, read_
 from dragoman.errors import ConfigurationError, MissingExtraError
 from dragoman.model import AgentInterface
 from dragoman.server.app import Application
+from dragoman.server.dialects import CURRENT, grpc_forms
 
 logger = logging.getLogger("dragoman.server")
 
@@ -30,7 +34,8 @@ _LAST_WORDS = 1.0
 class GrpcServer:
     """A server that takes calls for an app. Made by :func:`start_grpc`; the app is started and stopped by others.
 
-    ``port`` is the one it listens on, ``interface`` its entry on the card.
+    ``port`` is the one it listens on, ``interface`` its entry on the card; ``interfaces`` are all its entries, one for
+    each generation of the protocol that the app serves.
     """
 
     def __init__(self, app: Application, settings: GrpcServerSettings, host: str) -> None:
@@ -38,30 +43,27 @@ class GrpcServer:
         self._loop = asyncio.get_running_loop()
         limit = settings.max_message_bytes or app.settings.max_body_bytes
         self._server = aio.server(options=_options(settings, limit))
-        service = Service(
-            app.operations,
-            identify=app.settings.identify,
-            check_version=app.settings.check_version,
-            max_message_bytes=limit,
-            stall_timeout=app.settings.stall_timeout,
-        )
-        self._server.add_generic_rpc_handlers((service,))
+        others = grpc_forms(app.versions, app.v03)
+        self._services = (SERVICE, *(form.service for form in others.values()))
+        self._server.add_generic_rpc_handlers(_handlers(app, limit, others.values()))
         self._health = _add_health(self._server) if settings.health else None
         if settings.reflection:
-            _add_reflection(self._server, health=settings.health)
+            _add_reflection(self._server, self._services, health=settings.health)
         self._leaving: asyncio.Task[None] | None = None
         self.port = _bind(self._server, host, settings)
-        self.interface = AgentInterface(
-            url=settings.public_address or format_address(_public_host(app, host), self.port),
-            protocol_binding=BINDING,
-            protocol_version="1.0",
+        address = settings.public_address or format_address(_public_host(app, host), self.port)
+        self.interfaces = tuple(
+            AgentInterface(url=address, protocol_binding=BINDING, protocol_version=version)
+            for version in (CURRENT, *others)
         )
+        self.interface = self.interfaces[0]
 
     async def start(self) -> None:
         """Take calls, and say so on the card."""
         await self._server.start()
         await self._tell_health(serving=True)
-        self._app.add_interface(self.interface)
+        for interface in self.interfaces:
+            self._app.add_interface(interface)
 
     def begin_stop(self) -> None:
         """Tell those who watch the health that this server is going. May be called from a signal handler."""
@@ -73,7 +75,8 @@ class GrpcServer:
         self._leave()
         if self._leaving is not None:
             await asyncio.shield(self._leaving)
-        self._app.remove_interface(self.interface)
+        for interface in self.interfaces:
+            self._app.remove_interface(interface)
         await self._server.stop(grace)
 
     def _leave(self) -> None:
@@ -87,7 +90,7 @@ class GrpcServer:
             await self._health.enter_graceful_shutdown()
             return
         status = _health_pb2().HealthCheckResponse.SERVING
-        for name in ("", SERVICE):
+        for name in ("", *self._services):
             await self._health.set(name, status)
 
 
@@ -100,6 +103,18 @@ async def start_grpc(app: Application, settings: GrpcServerSettings, host: str =
     server = GrpcServer(app, settings, settings.host or host)
     await server.start()
     return server
+
+
+def _handlers(app: Application, limit: int, others: Iterable[ServerForm]) -> tuple[Service, ...]:
+    """The services; the current one comes last, since it refuses what is asked of services that are not there."""
+    make = partial(
+        Service,
+        app.operations,
+        identify=app.settings.identify,
+        max_message_bytes=limit,
+        stall_timeout=app.settings.stall_timeout,
+    )
+    return (*(make(form=form) for form in others), make(check_version=app.settings.check_version))
 
 
 def _options(settings: GrpcServerSettings, limit: int) -> list[tuple[str, Any]]:
@@ -165,11 +180,11 @@ def _add_health(server: aio.Server) -> Any:
     return servicer
 
 
-def _add_reflection(server: aio.Server, *, health: bool) -> None:
+def _add_reflection(server: aio.Server, services: Sequence[str], *, health: bool) -> None:
     try:
         from grpc_reflection.v1alpha import reflection, reflection_pb2
     except ImportError as error:
         raise MissingExtraError("gRPC reflection", "grpc") from error
     POOL.AddSerializedFile(reflection_pb2.DESCRIPTOR.serialized_pb)
-    names = (SERVICE, *(("grpc.health.v1.Health",) if health else ()), reflection.SERVICE_NAME)
+    names = (*services, *(("grpc.health.v1.Health",) if health else ()), reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, pool=POOL)

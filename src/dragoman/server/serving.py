@@ -10,10 +10,12 @@ import socket
 from collections.abc import Callable, Generator
 from importlib.util import find_spec
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dragoman.bindings.grpc.settings import GrpcServerSettings
+from dragoman.bindings.settings import EndpointSettings
 from dragoman.errors import ConfigurationError, MissingExtraError
+from dragoman.http.asgi import Receive, Scope, Send
 from dragoman.server.app import Application
 
 try:
@@ -28,6 +30,41 @@ _MARGIN = 5.0
 """Seconds that open calls have beyond the grace of the work behind them."""
 
 PORT_HINT = "set another port, or 0 for any free one"
+
+
+class Servable(Protocol):
+    """What is served here: an :class:`~dragoman.server.Application`, or something of its shape."""
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """The types of ASGI scope that calls come by."""
+        ...
+
+    @property
+    def settings(self) -> EndpointSettings:
+        """Settings of its endpoint."""
+        ...
+
+    @property
+    def shutdown_grace(self) -> float:
+        """Seconds that running work has when the end was asked for."""
+        ...
+
+    async def start(self) -> object:
+        """Open what is needed."""
+        ...
+
+    def begin_stop(self) -> None:
+        """Refuse new work from now on."""
+        ...
+
+    async def stop(self) -> None:
+        """Give running work its grace, then close what is open."""
+        ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection scope."""
+        ...
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -53,7 +90,7 @@ def base_url(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def websocket_options(app: Application) -> dict[str, Any]:
+def websocket_options(app: Servable) -> dict[str, Any]:
     """What uvicorn is told of WebSockets: nothing, unless a binding of the app takes them. Raises MissingExtraError.
 
     Heartbeats are the binding's own; compression is off, since it costs memory, and tells of secrets by its sizes.
@@ -74,7 +111,7 @@ def websocket_options(app: Application) -> dict[str, Any]:
 class _Beside:
     """An app and, perhaps, the gRPC server beside it, which begin and end together."""
 
-    def __init__(self, app: Application, grpc: GrpcServer | None) -> None:
+    def __init__(self, app: Servable, grpc: GrpcServer | None) -> None:
         self._app = app
         self._grpc = grpc
         self.has_sockets = "websocket" in app.scopes
@@ -97,9 +134,11 @@ class _Beside:
         await leaving
 
 
-async def _start(app: Application, grpc: GrpcServerSettings | None, listening: socket.socket) -> _Beside:
+async def _start(app: Servable, grpc: GrpcServerSettings | None, listening: socket.socket) -> _Beside:
+    if grpc is not None and not isinstance(app, Application):
+        raise ConfigurationError("gRPC cannot be served beside this application")
     await app.start()
-    if grpc is None:
+    if grpc is None or not isinstance(app, Application):
         return _Beside(app, None)
     try:
         from dragoman.server.grpc_serving import start_grpc
@@ -156,7 +195,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve(
-    app: Application,
+    app: Servable,
     listening: socket.socket,
     *,
     grpc: GrpcServerSettings | None = None,
@@ -202,7 +241,7 @@ async def serve(
 
 
 def run_app(
-    app: Application,
+    app: Servable,
     listening: socket.socket,
     *,
     grpc: GrpcServerSettings | None = None,

@@ -14,12 +14,17 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any
 
+from dragoman.ports.observing import OBSERVER
+
 
 async def call_in_thread(function: Callable[..., Any], *args: Any) -> Any:
     """Call the function in a new thread, with the caller's context variables; its result, or what it raises."""
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[Any] = loop.create_future()
     context = copy_context()
+    observer = OBSERVER.get()
+    if observer is not None:
+        observer.begun(outcome)
 
     def work() -> None:
         settle: Callable[[Any], None] = outcome.set_result
@@ -28,6 +33,8 @@ async def call_in_thread(function: Callable[..., Any], *args: Any) -> Any:
             given = context.run(function, *args)
         except BaseException as error:
             settle, given = outcome.set_exception, _carried(error)
+        if observer is not None:
+            observer.ended(outcome)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(_tell, outcome, settle, given)
 

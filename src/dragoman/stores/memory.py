@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
 from dragoman.errors import StaleLeaseError, StoreError
+from dragoman.ports.push import DeadLetter, DueWebhook, Kept, Settlement, Webhook
 from dragoman.ports.store import Append, NewTask, Record, Scope, StoredTask, TaskPage, TaskQuery
 from dragoman.protocol.lifecycle import TERMINAL
 from dragoman.stores.entries import Entry, listed
+from dragoman.stores.outbox import Outbox
 from dragoman.stores.refusing import find_conflict, find_fault, unknown_task
 from dragoman.stores.shelves import Key, Shelves, find_page
 
@@ -30,6 +32,7 @@ class MemoryStore:
         self._finished: list[Key] = []
         self._workers: dict[str, int] = {}
         self._secrets: dict[str, bytes] = {}
+        self._outbox = Outbox(self._last)
 
     async def open(self) -> None:
         """Nothing to do."""
@@ -70,6 +73,8 @@ class MemoryStore:
         self._hold(entry, append.worker)
         shelves.add(entry)
         self._note_end(entry)
+        if facts.webhook is not None:
+            self._outbox.begin(entry.id, facts.webhook, append.timestamp_ms)
 
     def _extend(self, entry: Entry, append: Append) -> StoreError | None:
         conflict = find_conflict(append, entry.fence, entry.number)
@@ -85,6 +90,8 @@ class MemoryStore:
             self._note_end(entry)
             if append.state in TERMINAL:
                 entry.finish()
+        if append.records:
+            self._outbox.wake(entry.id, append.timestamp_ms)
         return None
 
     def _hold(self, entry: Entry, worker: str | None) -> None:
@@ -192,7 +199,61 @@ class MemoryStore:
 
     def _remove(self, entry: Entry) -> None:
         del self._entries[entry.id]
+        self._outbox.forget(entry.id)
         self._held.pop(entry.id, None)
         entry.shelves.remove(entry)
         if not entry.shelves.size:
             del self._shelves[entry.facts.scope]
+
+    # Webhooks: the contract is that of WebhookStore.
+
+    def _last(self, task_id: str) -> int | None:
+        entry = self._entries.get(task_id)
+        return None if entry is None else entry.number
+
+    def watch_webhooks(self, call: Callable[[], None]) -> None:
+        """Call this whenever something is due by a write."""
+        self._outbox.notice = call
+
+    async def keep_webhook(
+        self, task_id: str, webhook: Webhook, *, most: int, now_ms: int, snapshot_in: Sequence[int] = ()
+    ) -> Kept:
+        """Add a webhook to a task, or renew it."""
+        entry = self._entries.get(task_id)
+        if entry is None:
+            return "unknown"
+        snapshot = entry.state.number in snapshot_in
+        kept = self._outbox.keep(task_id, webhook, most=most, position=entry.number, snapshot=snapshot, now_ms=now_ms)
+        return "kept" if kept else "full"
+
+    async def webhook(self, task_id: str, webhook_id: str) -> Webhook | None:
+        """The webhook, or None."""
+        return self._outbox.find(task_id, webhook_id)
+
+    async def webhooks(self, task_id: str, after: int, limit: int) -> list[tuple[int, Webhook]]:
+        """Webhooks of the task with keys above ``after``."""
+        return self._outbox.page(task_id, after, limit)
+
+    async def remove_webhook(self, task_id: str, webhook_id: str) -> None:
+        """Remove it, if it is there."""
+        self._outbox.remove(task_id, webhook_id)
+
+    async def claim_webhooks(self, now_ms: int, until_ms: int, limit: int) -> list[DueWebhook]:
+        """Claim webhooks that are due."""
+        return self._outbox.claim(now_ms, until_ms, limit)
+
+    async def next_due(self) -> int | None:
+        """When the next webhook is due."""
+        return self._outbox.next_due()
+
+    async def settle_webhooks(self, settlements: Sequence[Settlement], now_ms: int) -> Sequence[bool]:
+        """Write down how far webhooks were told."""
+        return [self._outbox.settle(settlement, now_ms) for settlement in settlements]
+
+    async def dead_letters(self, after: str, limit: int) -> list[DeadLetter]:
+        """Dead letters in order of their ids."""
+        return self._outbox.letters(after, limit)
+
+    async def remove_dead_letters(self, before_ms: int, limit: int) -> int:
+        """Remove those that failed before."""
+        return self._outbox.forget_letters(before_ms, limit)

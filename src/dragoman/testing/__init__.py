@@ -7,5 +7,6 @@
 * :mod:`~dragoman.testing.load`: callers of every kind, who bear with crashes;
 * :mod:`~dragoman.testing.witness`: what callers were told, compared with what is stored;
 * :mod:`~dragoman.testing.crashes`: rounds of crashes under load, with all of these;
-* :mod:`~dragoman.testing.cutting_proxy`: a bad line.
+* :mod:`~dragoman.testing.cutting_proxy`: a bad line;
+* :mod:`~dragoman.testing.agentcore_front`: a stand-in for the front of Amazon Bedrock AgentCore.
 """

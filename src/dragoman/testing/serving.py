@@ -7,15 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from dragoman.bindings.grpc.settings import GrpcServerSettings
-from dragoman.server.app import Application
-from dragoman.server.serving import base_url, listen, serve
+from dragoman.server.serving import Servable, base_url, listen, serve
 
 START_TIMEOUT = 10.0
 
 
 @asynccontextmanager
 async def serving(
-    app: Application, *, host: str = "127.0.0.1", port: int = 0, grpc: GrpcServerSettings | None = None
+    app: Servable, *, host: str = "127.0.0.1", port: int = 0, grpc: GrpcServerSettings | None = None
 ) -> AsyncIterator[str]:
     """Serve an app with uvicorn until the block ends; gives its base URL. ``port`` 0 takes any free one.
 

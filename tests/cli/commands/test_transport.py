@@ -52,13 +52,13 @@ def test_nothing_in_common_is_said_before_anything_is_sent(dragoman: Dragoman, p
     no_binding = dragoman.inside(*run)
     peer.card["supportedInterfaces"] = [peer.interface(RPC, protocolVersion="0.3")]
     no_version = dragoman.inside(*run)
-    peer.reset()
-    pinned = dragoman.inside(*run, "--a2a-version", "0.3")
+    assert peer.calls == []
+    dragoman.inside(*run, "--a2a-version", "0.3")
 
     assert no_binding.error["code"] == "DRAGOMAN_ERR_NO_TRANSPORT"
     assert (no_version.error["code"], no_version.error["a2aCode"]) == ("VersionNotSupportedError", None)
-    assert pinned.error["code"] == "VersionNotSupportedError"
-    assert peer.calls == []
+    assert "--a2a-version 0.3" in no_version.error["hint"]
+    assert [seen.headers["a2a-version"] for seen in peer.calls] == ["0.3"]
 
 
 @pytest.mark.req("A2ACLI_VER_001", "A2ACLI_TX_003", "A2ACLI_VER_002")

@@ -102,6 +102,7 @@ class Words {
     if (word === "hold" && !(await this.#hold(rest, work))) return undefined;
     if (word === "do") work.artifact([textPart(rest)]);
     if (word === "echo") work.artifact(message.parts.slice(1));
+    if (word === "size") work.artifact([textPart(String(message.parts[1].content.value.length))]);
     if (word === "stream") {
       const count = Number(rest);
       for (let number = 0; number < count; number += 1) {

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.peers.calling import SdkProcess
-from tools.peers import JS_SDK, Node, PeerUnavailable, node
+from tests.peers.processes import needed, serving_agent
+from tools.peers import JS_SDK, Node, node
 
 PROGRAMS = Path(__file__).parent
 
@@ -18,12 +17,7 @@ PROGRAMS = Path(__file__).parent
 @pytest.fixture(scope="session")
 def js() -> Node:
     """Node.js with the SDK; skips where it cannot be installed, but fails in CI."""
-    try:
-        return node(JS_SDK)
-    except PeerUnavailable as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(error), pytrace=False)
-        pytest.skip(str(error))
+    return needed(node, JS_SDK)
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +32,5 @@ def js_client(js: Node) -> Iterator[SdkProcess]:
 def js_server(js: Node) -> Iterator[str]:
     """The address of the agent that is written with the SDK."""
     command = [str(js.program), str(PROGRAMS / "agent.mjs")]
-    environment = {**os.environ, "PEER_MODULES": str(js.modules)}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout is not None
-    yield process.stdout.readline().strip()
-    process.kill()
-    process.wait()
-    process.stdout.close()
+    with serving_agent(command, {"PEER_MODULES": str(js.modules)}) as url:
+        yield url

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.peers.cells import caller_of, parameters, run
-from tests.peers.deviations import JS_CLIENT, JS_SERVER
+from tests.peers.deviation import JS_CLIENT, JS_SERVER
 from tests.peers.scenario import Scenario
 from tools.peers import Node
 

@@ -66,6 +66,9 @@ class Words(AgentExecutor):
         await updater.add_artifact(list(context.message.parts[1:]), name="result", last_chunk=True)
         await updater.complete()
 
+    async def _size(self, context: RequestContext, updater: TaskUpdater, text: str) -> None:
+        await self._do(context, updater, str(len(context.message.parts[1].raw)))
+
     async def _stream(self, context: RequestContext, updater: TaskUpdater, count: str) -> None:
         await updater.start_work()
         last = int(count) - 1

@@ -18,8 +18,10 @@ VERSION = "a2a-version"
 EXTENSIONS = "a2a-extensions"
 LAST_EVENT_ID = "last-event-id"
 
-_OLD_EXTENSIONS = "x-a2a-extensions"
-_OWN = (VERSION, EXTENSIONS, LAST_EVENT_ID)
+OLD_EXTENSIONS = "x-a2a-extensions"
+"""What peers of 0.3 call it."""
+
+_OWN = (VERSION, EXTENSIONS, OLD_EXTENSIONS, LAST_EVENT_ID)
 
 # Headers of HTTP that are the transport's own business, or say what a gRPC message says by itself.
 _NOT_METADATA = frozenset(
@@ -64,7 +66,7 @@ def read_context(pairs: Pairs, caller: Caller, timeout: float | None) -> CallCon
             continue
         if key == VERSION:
             version = value
-        elif key in (EXTENSIONS, _OLD_EXTENSIONS):
+        elif key in (EXTENSIONS, OLD_EXTENSIONS):
             extensions += f",{value}"
         elif key == LAST_EVENT_ID:
             last_event_id = value
@@ -107,14 +109,14 @@ _PLAIN_HEAD = ((VERSION, CURRENT_VERSION),)
 # The client's side.
 
 
-def encode_context(context: CallContext) -> tuple[tuple[str, str | bytes], ...]:
-    """The metadata of a call.
+def encode_context(context: CallContext, *, extensions_key: str = EXTENSIONS) -> tuple[tuple[str, str | bytes], ...]:
+    """The metadata of a call; ``extensions_key`` is where the extensions go.
 
     Headers that only HTTP has are left out. Raises ConfigurationError for one that metadata cannot carry.
     """
     found: list[tuple[str, str | bytes]] = [(VERSION, context.version)]
     if context.extensions:
-        found.append((EXTENSIONS, _value(EXTENSIONS, ", ".join(context.extensions))))
+        found.append((extensions_key, _value(extensions_key, ", ".join(context.extensions))))
     if context.last_event_id is not None:
         found.append((LAST_EVENT_ID, str(context.last_event_id)))
     for name, value in context.parameters.items():
@@ -138,8 +140,8 @@ def _value(key: str, value: str) -> str:
 
 
 def read_activated(head: Any) -> tuple[str, ...]:
-    """The extensions that an answer's initial metadata says are active."""
-    values = [value for key, value in head or () if key == EXTENSIONS and isinstance(value, str)]
+    """The extensions that an answer's metadata says are active."""
+    values = [value for key, value in head or () if key in (EXTENSIONS, OLD_EXTENSIONS) and isinstance(value, str)]
     return split_uris(",".join(values)) if values else ()
 
 

@@ -55,10 +55,10 @@ class EncodedStatus(msgspec.Struct, frozen=True):
 # Writing.
 
 
-def encode_status(error: A2AError) -> EncodedStatus:
-    """The status for an error."""
-    code = grpc.StatusCode[error.grpc_status]
-    text = _cut(error.message, MOST_TEXT)
+def encode_status(error: A2AError, *, code_name: str = "", text: str = "") -> EncodedStatus:
+    """The status for an error; ``code_name`` and ``text`` are said instead of its own."""
+    code = grpc.StatusCode[code_name or error.grpc_status]
+    text = _cut(text or error.message, MOST_TEXT)
     status = _Status(code=code.value[0], message=text)
     left = MOST_DETAILS
     for url, value in _packed(error):
@@ -145,6 +145,14 @@ def read_status(
     op: Operation, code: grpc.StatusCode, text: str, trailers: Iterable[tuple[str, str | bytes]], *, url: str
 ) -> A2AError:
     """The typed error for a status that a peer sent. Whatever is in the details, there is one."""
+    answer, message, details = read_answer(op, text, trailers, url=url)
+    return grpc_error(answer, code.name, code.value[0], message, details)
+
+
+def read_answer(
+    op: Operation, text: str, trailers: Iterable[tuple[str, str | bytes]], *, url: str
+) -> tuple[Answer, str, list[dict[str, Any]]]:
+    """A status that a peer sent, its message, and its details as ProtoJSON has them."""
     found = dict(trailers)
     body = found.get(DETAILS_KEY, b"")
     body = body if isinstance(body, bytes) else b""
@@ -152,8 +160,7 @@ def read_status(
     status = _read_details(body)
     message = text or (status.message if status is not None else "")
     details = [] if status is None else [read_detail(item) for item in status.details[:_MOST_READ]]
-    answer = Answer(op=op, status=0, headers=headers, body=body, url=url)
-    return grpc_error(answer, code.name, code.value[0], message, details)
+    return Answer(op=op, status=0, headers=headers, body=body, url=url), message, details
 
 
 def _read_details(body: bytes) -> Any:

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, bindparam, delete, select
 
 from dragoman.stores.sql.planning import TotalKey
 from dragoman.stores.sql.portions import portions
-from dragoman.stores.sql.schema import MEMOS, SEGMENTS, SNAPSHOTS, TASKS
+from dragoman.stores.sql.schema import MEMOS, SEGMENTS, SNAPSHOTS, TASKS, WEBHOOKS
 from dragoman.stores.sql.writing import add_totals
 
 _EXPIRED = (
@@ -22,6 +22,7 @@ _REMOVALS = [
         (SEGMENTS, SEGMENTS.c.task_id),
         (SNAPSHOTS, SNAPSHOTS.c.task_id),
         (MEMOS, MEMOS.c.task_id),
+        (WEBHOOKS, WEBHOOKS.c.task_id),
         (TASKS, TASKS.c.id),
     )
 ]

@@ -11,6 +11,7 @@ from dragoman.ports.store import Append
 from dragoman.protocol.lifecycle import TERMINAL
 from dragoman.stores.refusing import find_conflict, unknown_task
 from dragoman.stores.sql.encoding import Write
+from dragoman.stores.sql.webhooks import new_row
 
 Row = dict[str, Any]
 TotalKey = tuple[str, str, int]
@@ -27,12 +28,13 @@ class Head(msgspec.Struct, gc=False):
     tenant: str
     owner: str
     metadata: bytes | None
+    webhooks: int
 
 
 class Plan:
     """The rows to write for the accepted appends of a group."""
 
-    __slots__ = ("annotated", "created", "grown", "moved", "segments", "snapshots", "totals")
+    __slots__ = ("annotated", "created", "grown", "moved", "segments", "snapshots", "totals", "wakes", "webhooks")
 
     def __init__(self) -> None:
         self.created: list[Row] = []
@@ -42,6 +44,13 @@ class Plan:
         self.segments: list[Row] = []
         self.snapshots: dict[str, Row] = {}
         self.totals: dict[TotalKey, int] = {}
+        self.webhooks: list[Row] = []
+        self.wakes: dict[str, Row] = {}
+
+    @property
+    def has_due(self) -> bool:
+        """Whether webhooks become due by it."""
+        return bool(self.webhooks or self.wakes)
 
     def count(self, tenant: str, owner: str, state: int, change: int) -> None:
         key = (tenant, owner, state)
@@ -87,8 +96,12 @@ def plan_create(plan: Plan, write: Write) -> Head:
             "status": write.status,
             "fence": append.fence,
             "worker": append.worker,
+            "webhooks": 0 if facts.webhook is None else 1,
         }
     )
+    if facts.webhook is not None:
+        row = new_row(append.task_id, facts.webhook, key=1, position=0, due_ms=append.timestamp_ms)
+        plan.webhooks.append(row)
     plan.count(scope.tenant, scope.owner, write.state, +1)
     _plan_log(plan, write)
     return Head(
@@ -100,6 +113,7 @@ def plan_create(plan: Plan, write: Write) -> Head:
         scope.tenant,
         scope.owner,
         write.metadata,
+        0,  # the webhook that came with it is due already
     )
 
 
@@ -112,6 +126,8 @@ def _plan_extend(plan: Plan, write: Write, head: Head) -> None:
     if append.records:
         head.number = write.last
         _plan_log(plan, write)
+        if head.webhooks:
+            plan.wakes[append.task_id] = {"task": append.task_id, "due": append.timestamp_ms}
     if write.metadata is not None:
         head.metadata = _merged(head.metadata, write.metadata)
         plan.annotated[append.task_id] = {"task": append.task_id, "metadata": head.metadata}

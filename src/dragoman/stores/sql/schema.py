@@ -4,7 +4,8 @@ Theory. ``tasks`` has one row for each task: its fixed facts, its head (what lis
 lease. The log is in ``segments``: the consecutive records of one commit are one row, so a group of events costs one
 insert. ``snapshots`` are apart from ``tasks``, because a row that grows with the task must not be rewritten with each
 event. ``totals`` counts tasks by scope and state, so that the size of a listing is not found by counting. Its
-``shard`` keeps several writers of one database out of each other's way.
+``shard`` keeps several writers of one database out of each other's way. ``webhooks`` are told of their tasks'
+records; how many a task has is in its row, which a write reads anyway, so that a task without any costs nothing more.
 
 Times are milliseconds since the epoch; JSON is kept as bytes, as it goes over the wire.
 """
@@ -35,6 +36,7 @@ TASKS = Table(
     Column("status", LargeBinary, nullable=False),
     Column("fence", BigInteger, nullable=False),
     Column("worker", Text),
+    Column("webhooks", SmallInteger, nullable=False, server_default="0"),
 )
 
 Index("dragoman_tasks_by_time", TASKS.c.tenant, TASKS.c.owner, TASKS.c.timestamp_ms, TASKS.c.id)
@@ -94,6 +96,45 @@ TOTALS = Table(
     Column("shard", SmallInteger, primary_key=True, autoincrement=False),
     Column("tasks", BigInteger, nullable=False),
 )
+
+WEBHOOKS = Table(
+    "dragoman_webhooks",
+    METADATA,
+    Column("task_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("key", BigInteger, nullable=False),
+    Column("wire_version", Text, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("snapshot", SmallInteger, nullable=False),
+    Column("state", SmallInteger, nullable=False),
+    Column("failures", BigInteger, nullable=False),
+    Column("claim", BigInteger, nullable=False),
+    Column("due_ms", BigInteger),
+)
+
+Index(
+    "dragoman_webhooks_due",
+    WEBHOOKS.c.due_ms,
+    sqlite_where=WEBHOOKS.c.due_ms.is_not(None),
+    postgresql_where=WEBHOOKS.c.due_ms.is_not(None),
+)
+
+DEAD_LETTERS = Table(
+    "dragoman_dead_letters",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("task_id", Text, nullable=False),
+    Column("webhook_id", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("first", BigInteger, nullable=False),
+    Column("last", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("failed_ms", BigInteger, nullable=False),
+)
+
+Index("dragoman_dead_letters_by_time", DEAD_LETTERS.c.failed_ms)
 
 WORKERS = Table(
     "dragoman_workers",

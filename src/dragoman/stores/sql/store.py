@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from dragoman.errors import ConfigurationError, StoreError
+from dragoman.ports.push import DeadLetter, DueWebhook, Kept, Settlement, Webhook
 from dragoman.ports.store import Append, Record, Scope, StoredTask, TaskPage, TaskQuery
-from dragoman.stores.sql import expiring, leasing, reading, writing
-from dragoman.stores.sql.encoding import encode_write
+from dragoman.stores.sql import expiring, leasing, reading, webhooks, writing
+from dragoman.stores.sql.encoding import Write, encode_write
 from dragoman.stores.sql.explaining import ConflictError
 from dragoman.stores.sql.lanes import Lane
 from dragoman.stores.sql.migrating import bring_up_to_date
@@ -43,6 +44,7 @@ class SqlStore:
         self._busy_timeout = busy_timeout
         self._readers = readers
         self._lanes: tuple[Lane, Lane] | None = None
+        self._notice_due: Callable[[], None] = _nobody
 
     async def open(self) -> None:
         """Connect, and create or upgrade the schema. Safe to call twice.
@@ -89,6 +91,12 @@ class SqlStore:
     async def append(self, batch: Sequence[Append]) -> Sequence[StoreError | None]:
         """Write a group in one transaction; one outcome for each append, in order."""
         writes = [encode_write(append) for append in batch]
+        outcomes, has_due = await self._append(writes)
+        if has_due:
+            self._notice_due()
+        return outcomes
+
+    async def _append(self, writes: Sequence[Write]) -> writing.Outcomes:
         if all(write.append.new is not None and write.fault is None for write in writes):
             try:
                 return await self._write.run(writing.create_all, writes, _SHARD)
@@ -139,6 +147,57 @@ class SqlStore:
     async def secret(self, name: str) -> bytes:
         """32 random bytes under this name, the same for every process on this database."""
         return await self._write.run(leasing.make_secret, name)
+
+    # Webhooks: the contract is that of WebhookStore.
+
+    def watch_webhooks(self, call: Callable[[], None]) -> None:
+        """Call this whenever this object has written something that is due."""
+        self._notice_due = call
+
+    async def keep_webhook(
+        self, task_id: str, webhook: Webhook, *, most: int, now_ms: int, snapshot_in: Sequence[int] = ()
+    ) -> Kept:
+        """Add a webhook to a task, or renew it."""
+        kept = await self._write.run(webhooks.keep_webhook, task_id, webhook, most, now_ms, snapshot_in)
+        if kept == "kept":
+            self._notice_due()
+        return kept
+
+    async def webhook(self, task_id: str, webhook_id: str) -> Webhook | None:
+        """The webhook, or None."""
+        return await self._read.run(webhooks.read_webhook, task_id, webhook_id)
+
+    async def webhooks(self, task_id: str, after: int, limit: int) -> list[tuple[int, Webhook]]:
+        """Webhooks of the task with keys above ``after``."""
+        return await self._read.run(webhooks.read_webhooks, task_id, after, limit)
+
+    async def remove_webhook(self, task_id: str, webhook_id: str) -> None:
+        """Remove it, if it is there."""
+        await self._write.run(webhooks.remove_webhook, task_id, webhook_id)
+
+    async def claim_webhooks(self, now_ms: int, until_ms: int, limit: int) -> list[DueWebhook]:
+        """Claim webhooks that are due."""
+        return await self._write.run(webhooks.claim_due, now_ms, until_ms, limit)
+
+    async def next_due(self) -> int | None:
+        """When the next webhook is due."""
+        return await self._read.run(webhooks.read_next_due)
+
+    async def settle_webhooks(self, settlements: Sequence[Settlement], now_ms: int) -> Sequence[bool]:
+        """Write down how far webhooks were told."""
+        return await self._write.run(webhooks.settle, settlements, now_ms)
+
+    async def dead_letters(self, after: str, limit: int) -> list[DeadLetter]:
+        """Dead letters in order of their ids."""
+        return await self._read.run(webhooks.read_dead_letters, after, limit)
+
+    async def remove_dead_letters(self, before_ms: int, limit: int) -> int:
+        """Remove those that failed before."""
+        return await self._write.run(webhooks.remove_dead_letters, before_ms, limit)
+
+
+def _nobody() -> None:
+    """Who is told of due webhooks when nobody delivers here."""
 
 
 def _parse(url: str | Path) -> URL:

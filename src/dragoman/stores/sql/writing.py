@@ -15,11 +15,15 @@ from dragoman.errors import StoreError
 from dragoman.stores.sql.encoding import Write
 from dragoman.stores.sql.planning import Head, Plan, TotalKey, plan_create, plan_write
 from dragoman.stores.sql.portions import portions
-from dragoman.stores.sql.schema import SEGMENTS, SNAPSHOTS, TASKS, TOTALS
+from dragoman.stores.sql.schema import SEGMENTS, SNAPSHOTS, TASKS, TOTALS, WEBHOOKS
 from dragoman.stores.sql.upserting import upsert
+from dragoman.stores.sql.webhooks import WAKE
+
+Outcomes = tuple[list[StoreError | None], bool]
+"""One outcome for each append, in order, and whether webhooks are due by the write."""
 
 
-def create_all(connection: Connection, writes: Sequence[Write], shard: int) -> list[StoreError | None]:
+def create_all(connection: Connection, writes: Sequence[Write], shard: int) -> Outcomes:
     """Write a group of nothing but new tasks, without a look at what is there.
 
     Raises the database's integrity error when one of them exists already; use :func:`write_all` then.
@@ -28,11 +32,11 @@ def create_all(connection: Connection, writes: Sequence[Write], shard: int) -> l
     for write in writes:
         plan_create(plan, write)
     _carry_out(connection, plan, shard)
-    return [None] * len(writes)
+    return [None] * len(writes), plan.has_due
 
 
-def write_all(connection: Connection, writes: Sequence[Write], shard: int) -> list[StoreError | None]:
-    """Write a group; one outcome for each, in order."""
+def write_all(connection: Connection, writes: Sequence[Write], shard: int) -> Outcomes:
+    """Write a group."""
     heads = _read_heads(connection, {write.append.task_id for write in writes})
     plan = Plan()
     refused: set[str] = set()
@@ -43,7 +47,7 @@ def write_all(connection: Connection, writes: Sequence[Write], shard: int) -> li
             refused.add(write.append.task_id)
         outcomes.append(outcome)
     _carry_out(connection, plan, shard)
-    return outcomes
+    return outcomes, plan.has_due
 
 
 _HEADS = (
@@ -57,6 +61,7 @@ _HEADS = (
         TASKS.c.tenant,
         TASKS.c.owner,
         TASKS.c.metadata,
+        TASKS.c.webhooks,
     )
     .where(TASKS.c.id.in_(bindparam("ids", expanding=True)))
     .order_by(TASKS.c.id)
@@ -68,12 +73,13 @@ def _read_heads(connection: Connection, ids: set[str]) -> dict[str, Head]:
     heads: dict[str, Head] = {}
     for some in portions(sorted(ids)):
         for row in connection.execute(_HEADS, {"ids": some}):
-            heads[row[0]] = Head(*row[1:])
+            heads[row[0]] = Head(*tuple(row)[1:])
     return heads
 
 
 _INSERT_TASKS = TASKS.insert()
 _INSERT_SEGMENTS = SEGMENTS.insert()
+_INSERT_WEBHOOKS = WEBHOOKS.insert()
 # Two updates, since a database renews every index of a column that is written, even with the same value; most
 # writes of a streaming task change no indexed column.
 _GROW_TASKS = (
@@ -101,6 +107,10 @@ def _carry_out(connection: Connection, plan: Plan, shard: int) -> None:
         connection.execute(_INSERT_SEGMENTS, plan.segments)
     if plan.snapshots:
         connection.execute(upsert(connection, SNAPSHOTS), list(plan.snapshots.values()))
+    if plan.webhooks:
+        connection.execute(_INSERT_WEBHOOKS, plan.webhooks)
+    if plan.wakes:
+        connection.execute(WAKE, list(plan.wakes.values()))
     add_totals(connection, plan.totals, shard)
 
 

@@ -10,6 +10,8 @@ With pytest and pytest-asyncio (in auto mode), give an opened, empty store as a 
             yield store
             await store.close()
 
+One that keeps webhooks, as :class:`~dragoman.ports.push.WebhookStore` says, is run through :class:`WebhookContract` too.
+
 The tests need no pytest themselves: each is a coroutine function that takes a store and raises AssertionError. Those
 that prove rows of the requirement register name them in an attribute ``requirements``.
 """
@@ -19,8 +21,9 @@ from dragoman.testing.store_contract.leases import HousekeepingContract, LeaseCo
 from dragoman.testing.store_contract.listings import ListingContract, ScopeContract
 from dragoman.testing.store_contract.logs import LogContract
 from dragoman.testing.store_contract.refusals import RefusalContract
+from dragoman.testing.store_contract.webhooks import WebhookContract
 
-__all__ = ["SampleTask", "StoreContract"]
+__all__ = ["SampleTask", "StoreContract", "WebhookContract"]
 
 
 class StoreContract(

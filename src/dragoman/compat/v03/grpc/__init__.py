@@ -1,0 +1,1 @@
+"""Protocol 0.3 over gRPC: both halves."""

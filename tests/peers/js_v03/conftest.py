@@ -1,0 +1,36 @@
+"""The SDK for JavaScript, of its 0.3 line: its packages, and its programs as processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.peers.calling import SdkProcess
+from tests.peers.processes import needed, serving_agent
+from tools.peers import JS_SDK_03, Node, node
+
+PROGRAMS = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def js_v03() -> Node:
+    """Node.js with the SDK; skips where it cannot be installed, but fails in CI."""
+    return needed(node, JS_SDK_03)
+
+
+@pytest.fixture(scope="module")
+def js_v03_client(js_v03: Node) -> Iterator[SdkProcess]:
+    """The SDK's client, waiting for commands."""
+    process = SdkProcess(js_v03.program, PROGRAMS / "client.mjs", {"PEER_MODULES": str(js_v03.modules)})
+    yield process
+    process.stop()
+
+
+@pytest.fixture(scope="module")
+def js_v03_server(js_v03: Node) -> Iterator[str]:
+    """The address of the agent that is written with the SDK."""
+    command = [str(js_v03.program), str(PROGRAMS / "agent.mjs")]
+    with serving_agent(command, {"PEER_MODULES": str(js_v03.modules)}) as url:
+        yield url
