@@ -14,7 +14,7 @@ from types import TracebackType
 
 ROOT = Path(__file__).parent.parent
 DRAGOMAN = str(Path(sys.executable).with_name("dragoman"))
-CARD_URL = re.compile(r"(http://[\w.:\[\]-]+?\S*?)/\.well-known/agent-card\.json")
+CARD_URL = re.compile(r"(https?://[\w.:\[\]-]+?\S*?)/\.well-known/agent-card\.json")
 
 
 class NotServing(Exception):
@@ -42,9 +42,11 @@ class AgentProcess:
         self.output: list[str] = []
 
     @classmethod
-    def serving(cls, agent: str, *options: str, cwd: Path = ROOT) -> AgentProcess:
+    def serving(
+        cls, agent: str, *options: str, cwd: Path = ROOT, environment: Mapping[str, str] | None = None
+    ) -> AgentProcess:
         """A process for ``module:agent`` with options of ``dragoman run``; started by ``with`` or ``start``."""
-        return cls([DRAGOMAN, "run", agent, *options], cwd=cwd)
+        return cls([DRAGOMAN, "run", agent, *options], cwd=cwd, environment=environment)
 
     def start(self, timeout: float = 30.0) -> str:
         """Start, wait until it serves, and return its address. Raises NotServing."""

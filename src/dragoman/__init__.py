@@ -21,23 +21,28 @@ from dragoman.model import (
     TaskStatusUpdateEvent,
 )
 from dragoman.ports.operations import Caller
+from dragoman.ports.scoping import EVERYBODY, OWN, Reach
 from dragoman.protocol.extensions import RESUMABLE_STREAMS
 from dragoman.proxy import ProxyApp, proxy_app
 from dragoman.runtime import Limits
-from dragoman.server import Agent, Answer, App, Context, Fail, Reject, Reply, app
+from dragoman.server import Agent, AgentGroup, Answer, App, Authorization, Context, Fail, Reject, Reply, app
 from dragoman.stores import MemoryStore, open_store
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "EVERYBODY",
+    "OWN",
     "RESUMABLE_STREAMS",
     "A2AError",
     "Agent",
     "AgentCard",
+    "AgentGroup",
     "AgentSkill",
     "Answer",
     "App",
     "Artifact",
+    "Authorization",
     "Caller",
     "CardCache",
     "CardSigner",
@@ -53,6 +58,7 @@ __all__ = [
     "Part",
     "Poll",
     "ProxyApp",
+    "Reach",
     "Reconnect",
     "Reject",
     "Reply",

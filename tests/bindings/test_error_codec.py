@@ -25,7 +25,7 @@ from dragoman.errors import (
     UnavailableError,
     UnsupportedMediaTypeError,
 )
-from dragoman.model import GET_TASK
+from dragoman.model import GET_TASK, SEND_STREAMING_MESSAGE
 
 REFUSALS = (UnauthenticatedError, PermissionDeniedError, RateLimitedError, PayloadTooLargeError, UnavailableError)
 OF_HTTP = (MethodNotAllowedError, UnsupportedMediaTypeError)
@@ -94,6 +94,17 @@ def test_an_error_comes_through_http_json_with_all_that_it_holds(kind: type[A2AE
 def test_an_internal_error_without_advice_to_repeat_stays_one() -> None:
     for kind in JSON_RPC_ERRORS:
         assert type(over_jsonrpc(kind())) is kind
+
+
+@pytest.mark.req("ERR-11", "AMB-10")
+def test_a_passing_failure_is_known_as_one_also_where_it_ends_a_stream_and_names_no_time() -> None:
+    error = UnavailableError("The server is shutting down")
+
+    _, body = jsonrpc.encode_error(b"1", error)
+    with pytest.raises(UnavailableError) as raised:
+        jsonrpc.decode_event(SEND_STREAMING_MESSAGE, body, request_id=1)
+
+    assert raised.value.retry_after == 1.0
 
 
 @pytest.mark.req("JRPC-06", "B019", "ERR-16")

@@ -129,7 +129,10 @@ def test_a_card_with_everything_in_order_has_none() -> None:
 @pytest.mark.req("CARD-25")
 @pytest.mark.parametrize(
     ("field", "name"),
-    [("streaming", "streaming"), ("push_notifications", "pushNotifications"), ("extended_agent_card", "extendedAgentCard")],
+    [
+        ("streaming", "streaming"), ("push_notifications", "pushNotifications"),
+        ("extended_agent_card", "extendedAgentCard"),
+    ],
 )  # fmt: skip
 def test_a_card_that_promises_more_than_is_served_is_refused(field: str, name: str) -> None:
     found = read(capabilities={name: True})

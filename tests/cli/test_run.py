@@ -53,6 +53,30 @@ async def test_it_prints_where_the_card_is_and_what_is_served(run: Run, folder: 
     assert "store  tasks.db" in output
 
 
+@pytest.mark.req("TEN-03", "TEN-04", "TEN-05")
+async def test_several_agents_are_served_by_their_names_on_one_store(run: Run, folder: Path) -> None:
+    process = run("errand:agent", "again=errand:again", "--store", "tasks.db")
+    url = "/".join(process.url.split("/")[:3])
+
+    async with dragoman.connect(f"{url}/errand") as one, dragoman.connect(f"{url}/again") as other:
+        task = await one.send("go")
+        assert (task.status.state, texts(task)) == (TaskState.COMPLETED, ["done False"])
+        assert (await other.list_tasks()).total_size == 0
+    assert process.stop() == 0
+    output = "".join(process.output)
+    assert f"card   {url}/errand/.well-known/agent-card.json" in output
+    assert f"card   {url}/again/.well-known/agent-card.json" in output
+    assert output.count("store  tasks.db") == 1
+
+
+def test_two_agents_of_one_name_are_refused(folder: Path) -> None:
+    command = [sys.executable, "-m", "dragoman", "run", "errand:agent", "errand:agent"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=30)
+
+    assert done.returncode == 2
+    assert "two agents would be called 'errand'; say NAME=errand:agent" in done.stderr
+
+
 def test_the_card_names_the_public_url(run: Run) -> None:
     process = run("errand.py:again", "--public-url", "http://agent.example:8443/base", "--cors", "https://page.example")
 

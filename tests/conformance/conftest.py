@@ -15,6 +15,7 @@ from dragoman import Agent, App, Client, Limits
 from dragoman.bindings.websocket import WebSocketBinding
 from tests.conformance.quick_server import quick_serving
 from tests.conformance.raw import RawCalls
+from tests.push.hooks import Hooks, hooks_serving
 
 BINDINGS = ("in process", "JSONRPC", "HTTP+JSON", "GRPC", "WebSocket")
 JSON_BINDINGS = ("JSONRPC", "HTTP+JSON")
@@ -98,3 +99,10 @@ async def wire(request: pytest.FixtureRequest) -> AsyncIterator[Callable[..., Aw
             return RawCalls(str(request.param), url, http)
 
         yield serve
+
+
+@pytest.fixture
+async def hooks() -> AsyncIterator[Hooks]:
+    """A webhook server on this machine."""
+    async with hooks_serving() as serving:
+        yield serving

@@ -11,14 +11,13 @@ from functools import partial
 import uvicorn
 from uvicorn.server import ServerState
 
-from dragoman import App
-from dragoman.server import GrpcServerSettings
+from dragoman.server import Application, GrpcServerSettings
 from dragoman.server.grpc_serving import start_grpc
 from dragoman.server.serving import base_url, listen, websocket_options
 
 
 @asynccontextmanager
-async def quick_serving(app: App, *, grpc: bool = False) -> AsyncIterator[str]:
+async def quick_serving(app: Application, *, grpc: bool = False) -> AsyncIterator[str]:
     """Serve an app until the block ends, with ``grpc`` over gRPC as well; gives its base URL.
 
     The app is stopped first, then the connections.

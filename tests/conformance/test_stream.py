@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman import Agent, Artifact, Message, Part, Reply, Role, TaskState, TaskStatus, TaskStatusUpdateEvent
+from dragoman import Agent, Artifact, Limits, Message, Part, Reply, Role, TaskState, TaskStatus, TaskStatusUpdateEvent
 from dragoman.errors import (
     A2AError,
     ConnectionLostError,
@@ -578,3 +578,22 @@ async def test_the_stream_of_a_follow_up_begins_with_the_task_as_it_took_the_mes
     assert seen[0].status.state is TaskState.WORKING
     assert seen[0].artifacts == []
     assert [message.parts[0].text for message in seen[0].history][-1] == "second"
+
+
+@MEMORY
+@pytest.mark.req("ERR-11", "AMB-38", "STREAM-12")
+async def test_a_stream_that_the_server_ends_for_a_while_is_joined_again_on_every_binding(connect: Any) -> None:
+    agent = Agent("Thinker", description="Says nothing for a while.")
+
+    @agent.task
+    async def think(ctx):
+        await ctx.update("thinking")
+        await asyncio.sleep(0.6)
+        return "thought"
+
+    client = await connect(agent, limits=Limits(stream_idle=0.15, shutdown_grace=0.2))
+
+    async with asyncio.timeout(BOUND):
+        events = [event async for event in client.stream("hello")]
+
+    assert shape(events[-1]) == "TaskStatus COMPLETED" or shape(events[-1]) == "Task COMPLETED"

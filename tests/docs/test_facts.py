@@ -10,7 +10,10 @@ from typing import TypeVar
 import pytest
 
 import dragoman
+import dragoman.agentcore
+import dragoman.auth
 from dragoman import Agent, App, Client, Limits, Result
+from dragoman.agentcore import Profile
 from dragoman.bindings.settings import EndpointSettings
 from dragoman.cli.classify import EXIT_STATUS
 from dragoman.cli.settings import SETTINGS
@@ -19,7 +22,9 @@ from dragoman.client import MessageOptions, SendOptions
 from dragoman.errors import A2AError, DragomanError, RemoteError
 from dragoman.model import OPERATIONS
 from dragoman.protocol.extensions import RESUMABLE_STREAMS
+from dragoman.push import PushSettings
 from dragoman.server import Context
+from dragoman.webhook import ReceiverSettings
 from tests.docs.tables import DOCS, names_in, read_table
 from tests.house.snippets import read_blocks
 
@@ -118,7 +123,7 @@ def test_arguments_of_a_proxy_and_their_defaults() -> None:
     rows = read_table("agents.md", "argument of proxy_app")
     shown = {name: default for names, _, default in rows for name in names_in(names)}
     known = inspect.signature(dragoman.ProxyApp).parameters
-    shared = set(inspect.signature(App).parameters) & set(known) - {"card_max_age"}  # whose default is another
+    shared = set(inspect.signature(App).parameters) & set(known) - {"card_max_age", "push"}  # which are others here
 
     assert shown.keys() == known.keys() - shared - {"target", "now", "upstream"}
     assert all(f"`{name}`" in page("agents.md") for name in shared)
@@ -131,6 +136,38 @@ def test_times_of_a_connection() -> None:
 
     for name, default, _ in read_table("client.md", "argument of connect"):
         assert float(default) == known[name].default
+
+
+def test_every_argument_of_connect_is_mentioned() -> None:
+    known = set(inspect.signature(dragoman.connect).parameters) - {"target", "clock"}
+
+    assert [name for name in known if f"`{name}" not in page("client.md") and f"{name}=" not in page("client.md")] == []
+
+
+def test_settings_of_webhooks_and_their_defaults() -> None:
+    rows = read_table("push.md", "setting", "means")
+    shown = {name for names, *_ in rows for name in names_in(names)}
+    numbers = {name: default for name, _, default in rows if re.fullmatch(r"\d+", default)}
+
+    assert shown == set(PushSettings.__struct_fields__) - {"resolver"}
+    assert {name: f"{getattr(PushSettings(), name):g}" for name in numbers} == numbers
+
+
+def test_settings_of_a_receiver_are_mentioned() -> None:
+    assert [name for name in ReceiverSettings.__struct_fields__ if f"`{name}`" not in page("push.md")] == []
+
+
+def test_arguments_of_a_signer() -> None:
+    shown = {row[0] for row in read_table("cards.md", "argument of CardSigner")}
+
+    assert shown == set(inspect.signature(dragoman.CardSigner).parameters)
+
+
+def test_settings_of_agentcore_are_mentioned() -> None:
+    for_tests = {"environment", "clock", "monotonic", "wall"}
+    settings = set(Profile.__struct_fields__) - for_tests
+
+    assert [name for name in settings if f"`{name}`" not in page("agentcore.md")] == []
 
 
 def test_options_of_a_message() -> None:
@@ -186,7 +223,8 @@ def test_the_policies_that_a_server_has_to_tell_are_told() -> None:
 
 
 def test_pages_claim_nothing_of_names_that_are_gone() -> None:
-    known = {name for kind in descendants(DragomanError) for name in [kind.__name__]}
+    rooms = (dragoman.agentcore, dragoman.auth, dragoman.client)
+    known = {kind.__name__ for kind in descendants(DragomanError)} | {name for room in rooms for name in room.__all__}
     shown = {name for file in DOCS.glob("*.md") for name in re.findall(r"\b\w+Error\b", file.read_text("utf-8"))}
 
     assert shown - known <= {"DragomanError", "CancelledError", "TimeoutError", "ValueError"}

@@ -170,7 +170,7 @@ async def test_a_running_server_answers_neutrally_while_its_disk_fails_and_recov
     store = open_store(str(path))
     await store.open()
     assert await witness.compare(store) == []
-    assert await tasks_in(store, S.WORKING, S.SUBMITTED) == []
+    assert await tasks_in(store, "Working", S.WORKING, S.SUBMITTED) == []
     await store.close()
 
 

@@ -70,7 +70,7 @@ async def test_whichever_write_fails_every_caller_is_told_so_and_the_task_is_who
             assert said(task) == UNSAVED_TEXT
             assert texts(task) == WORDS[: len(texts(task))]
             witness.told(task)
-        assert await tasks_in(store, S.WORKING, S.SUBMITTED) == []
+        assert await tasks_in(store, agent.name, S.WORKING, S.SUBMITTED) == []
         assert await witness.compare(store) == []
         assert texts(await within(client.send("again"))) == WORDS
 

@@ -43,7 +43,7 @@ async def test_nothing_that_a_caller_was_told_is_lost_by_a_kill(
     )
 
     async with server, Load(server.url, CROWDS, witness, seed=1) as load:
-        crashes = CrashRounds(server, path, witness, bound=2 * LEASE + WORK_SECONDS, seed=2)
+        crashes = CrashRounds(server, path, witness, agent="Working", bound=2 * LEASE + WORK_SECONDS, seed=2)
         for _ in range(scaled(6, 40)):
             await crashes.round()
         await crashes.round(kill=False)
@@ -62,7 +62,7 @@ async def test_a_server_that_shows_what_it_has_not_stored_is_found_out(tmp_path:
     server = ServerProcess("tests.faults.hasty:once", "--store", str(path), "--lease", str(LEASE), cwd=ROOT)
 
     async with server, Load(server.url, CROWDS, witness, seed=1, patience=1):
-        crashes = CrashRounds(server, path, witness, bound=0, seed=2)
+        crashes = CrashRounds(server, path, witness, agent="Working", bound=0, seed=2)
         for _ in range(30):
             await crashes.round()
             if any("the log ends at" in text or "not in the store" in text for text in crashes.report.found):
@@ -76,7 +76,9 @@ async def check_artifacts(path: Path) -> int:
     store, after, checked = open_store(str(path)), None, 0
     await store.open()
     while True:
-        query = TaskQuery(scope=Scope(), state=S.COMPLETED, after=after, with_artifacts=True, with_history=True)
+        query = TaskQuery(
+            scope=Scope(agent="Working"), state=S.COMPLETED, after=after, with_artifacts=True, with_history=True
+        )
         page = await store.page(query)
         for task in page.tasks:
             verb, count = (task.history[0].parts[0].text or "").split()

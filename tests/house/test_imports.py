@@ -19,6 +19,9 @@ HEAVY = (
     "rich",
     "typer",
     "pydantic",
+    "joserfc",
+    "cryptography",
+    "rfc8785",
 )
 PROGRAM = "import sys, {module}; print(*sorted(set(sys.modules) & set(sys.argv[1:])))"
 

@@ -36,6 +36,9 @@ def resolving(*addresses: str):
         "http://x/\nHost: y",
         "http://x\\@y/",
         "javascript:alert(1)",
+        "http://x/\udcff",
+        "http://①②⑦.⓪.⓪.①/",
+        "http://a\u200bb.example/",
     ],
 )
 def test_what_is_no_plain_http_address_is_refused(url: str) -> None:
@@ -50,6 +53,13 @@ def test_an_address_is_split_into_its_parts() -> None:
 
     assert (target.origin, target.path, target.query) == (("https", "example.com", 8443), "/a", "b=c")
     assert (target.authority, parse_target("http://[::1]:80/").authority) == ("example.com:8443", "[::1]")
+
+
+@pytest.mark.req("AMB-71")
+def test_a_host_of_other_letters_is_the_name_that_servers_know() -> None:
+    target = parse_target("https://Bücher。example/ä")
+
+    assert (target.host, target.authority, target.path) == ("xn--bcher-kva.example", "xn--bcher-kva.example", "/ä")
 
 
 def test_shown_addresses_hold_no_secrets_and_no_control_characters() -> None:
@@ -107,6 +117,7 @@ def test_addresses_outside_are_public(address: str) -> None:
         "localhost",
         "a.localhost",
         "LOCALHOST.",
+        "127。0。0。1",
     ],
 )
 async def test_every_spelling_of_this_machine_is_refused(host: str) -> None:

@@ -7,6 +7,7 @@ import gzip
 import ssl
 from collections.abc import AsyncIterator
 
+import httpx2
 import pytest
 
 from dragoman.errors import (
@@ -17,7 +18,7 @@ from dragoman.errors import (
     OutboundUrlError,
     RequestTimeoutError,
 )
-from dragoman.http.client import HttpClient, default_tls
+from dragoman.http.client import HttpClient, default_tls, resolve
 from tests.http.peer import BOUND, Peer, free_url, peer, plain, raw, reset, silence, stream
 
 
@@ -84,6 +85,24 @@ async def test_a_failed_tls_handshake_is_a_connect_error(http: HttpClient) -> No
 
 
 @pytest.mark.req("B157")
+@pytest.mark.parametrize("when", ["before the head", "within the body"])
+async def test_an_alert_of_tls_after_the_handshake_is_a_lost_connection(when: str) -> None:
+    alert = ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required")
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"a piece"
+        raise alert
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if when == "before the head":
+            raise alert
+        return httpx2.Response(200, content=body())
+
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as client:
+        with pytest.raises(ConnectionLostError, match="TLS failed"):
+            await HttpClient(client).fetch("POST", "https://agent.example/", timeout=BOUND)
+
+
 async def test_silence_is_a_timeout_that_names_its_seconds(server: Peer, http: HttpClient) -> None:
     server.on("GET", "/", silence)
 
@@ -203,9 +222,16 @@ async def test_closing_an_open_answer_hangs_up(server: Peer, http: HttpClient) -
     await asyncio.wait_for(server.hung_up.wait(), BOUND)
 
 
-async def test_an_address_that_cannot_be_called_is_refused(http: HttpClient) -> None:
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "http://127.0.0.1/\udcff"])
+async def test_an_address_that_cannot_be_called_is_refused(http: HttpClient, url: str) -> None:
     with pytest.raises(OutboundUrlError):
-        await http.fetch("GET", "file:///etc/passwd", timeout=BOUND)
+        await http.fetch("GET", url, timeout=BOUND)
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64 + ".example"])
+async def test_what_can_be_no_name_is_one_that_is_not_found(host: str) -> None:
+    with pytest.raises(OSError, match="no such name"):
+        await resolve(host, 80)
 
 
 @pytest.mark.req("AMB-71", "SEC-15")

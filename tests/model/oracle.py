@@ -11,6 +11,7 @@ from google.protobuf import descriptor_pool, json_format, message_factory
 from dragoman.model import FIELDS, WireMessage, encode_json
 from tools.generate.__main__ import PROTO
 from tools.generate.proto import compile_descriptors
+from tools.generate.types_module import ALWAYS_WRITTEN
 
 Json = dict[str, Any]
 
@@ -52,6 +53,8 @@ def without_empty_required(kind: type[WireMessage], value: Json) -> Json:
         if field.json_name not in value:
             continue
         item = value[field.json_name]
+        if (kind.__name__, field.name) in ALWAYS_WRITTEN and not item:
+            continue
         if field.required and not field.presence and item in ("", 0, [], {}, *_zero_names(field.enum)):
             continue
         if field.message is not None:

@@ -35,5 +35,5 @@ def counting(rerun: bool = True, **changes: Any) -> Agent:
     return agent
 
 
-once = counting(rerun=False)
+once = counting(rerun=False, close_wait=30.0)
 process_agent = counting(timeout=float(os.environ.get("PUSH_TIMEOUT", "2")))

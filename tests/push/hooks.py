@@ -7,10 +7,14 @@ import contextlib
 import json
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+from dragoman import App
+from dragoman.ports.push import DeadLetter
+from dragoman.push import PushService
 
 PATIENCE = 20.0
 
@@ -49,9 +53,15 @@ class Call:
 
     @property
     def state(self) -> str:
-        value = self.json
-        holder = value.get("task") or value.get("statusUpdate") or value
-        return str(holder.get("status", {}).get("state", ""))
+        """The state that it says, in the words of 1.0; empty when it says none."""
+        holder = self.json.get("statusUpdate") or self.task
+        state = str(holder.get("status", {}).get("state", ""))
+        return state if not state or state.isupper() else f"TASK_STATE_{state.upper().replace('-', '_')}"
+
+    @property
+    def task(self) -> Any:
+        """The whole task, in whatever form."""
+        return self.json.get("task", self.json)
 
 
 @dataclass
@@ -84,7 +94,7 @@ class Hooks:
 
     async def ended(self, path: str) -> list[Call]:
         """All taken calls of a path, once one says that the task is over."""
-        await self.until(lambda: any("COMPLETED" in c.state or c.state == "completed" for c in self.taken(path)))
+        await self.until(lambda: any("COMPLETED" in call.state for call in self.taken(path)))
         return self.taken(path)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -138,3 +148,24 @@ async def hooks_serving(port: int = 0) -> AsyncIterator[Hooks]:
         yield hooks
     finally:
         server.close()
+
+
+async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
+    """What the awaited answer of ``look`` is once it is true."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            if found := await look():
+                return found
+            await asyncio.sleep(0.02)
+
+
+async def letters_of(app: App, *, last: int = 0) -> list[DeadLetter]:
+    """The dead letters of an app, once there are any that reach to this record."""
+    push = app.push
+    assert push is not None
+    return list(await eventually(lambda: _reaching(push, last)))
+
+
+async def _reaching(push: PushService, last: int) -> list[DeadLetter]:
+    found = await push.dead_letters()
+    return found if found and found[-1].last >= last else []

@@ -11,14 +11,27 @@ import dragoman
 from dragoman import App
 from dragoman.model import AuthenticationInfo, TaskPushNotificationConfig
 from tests.push.agents import counting, settings
-from tests.push.hooks import Hooks
+from tests.push.hooks import Hooks, letters_of
 
 
 def hook(url: str, **members: Any) -> TaskPushNotificationConfig:
     return TaskPushNotificationConfig(url=url, **members)
 
 
-@pytest.mark.req("PUSH-01", "PUSH-02", "PUSH-03", "PUSH-04", "PUSH-18", "PUSH-20", "AMB-65", "AMB-66", "AMB-68", "B113", "B117", "MEDIA-04")
+@pytest.mark.req(
+    "PUSH-01",
+    "PUSH-02",
+    "PUSH-03",
+    "PUSH-04",
+    "PUSH-18",
+    "PUSH-20",
+    "AMB-65",
+    "AMB-66",
+    "AMB-68",
+    "B113",
+    "B117",
+    "MEDIA-04",
+)
 async def test_every_event_is_posted_in_order_with_what_the_configuration_says(store: str, hooks: Hooks) -> None:
     given = hook(f"{hooks.url}/h", token="t0k", authentication=AuthenticationInfo(scheme="bearer", credentials="c r"))
 
@@ -99,9 +112,7 @@ async def test_a_webhook_that_was_given_up_is_tried_again_with_the_next_update(s
 
     async with App(counting(attempts=3), store=store) as app, dragoman.connect(app) as client:
         asked = await client.send("ask 1", push=hook(f"{hooks.url}/h?key=secret"))
-        async with asyncio.timeout(10):
-            while not (letters := await _letters(app)):
-                await asyncio.sleep(0.02)
+        letters = await letters_of(app)
         await client.send("yes", task=asked)
         taken = await hooks.ended("/h?key=secret")
 
@@ -110,20 +121,13 @@ async def test_a_webhook_that_was_given_up_is_tried_again_with_the_next_update(s
     assert "secret" not in repr(letters)
 
 
-async def _letters(app: App) -> list[Any]:
-    assert app.push is not None
-    return await app.push.dead_letters()
-
-
 @pytest.mark.req("PUSH-07")
 async def test_dead_letters_say_what_was_not_delivered_and_why(store: str, hooks: Hooks) -> None:
     hooks.always["/h"] = 500
 
     async with App(counting(attempts=2), store=store) as app, dragoman.connect(app) as client:
         task = await client.send("count 2", push=hook(f"{hooks.url}/h", id="mine"))
-        async with asyncio.timeout(10):
-            while not (letters := await _letters(app)) or letters[-1].last < 5:
-                await asyncio.sleep(0.02)
+        letters = await letters_of(app, last=5)
         again = await app.push.dead_letters(after=letters[-1].id)  # type: ignore[union-attr]
 
     covered = [number for letter in letters for number in range(letter.first, letter.last + 1)]
@@ -138,11 +142,10 @@ async def test_a_webhook_that_is_gone_is_removed(store: str, hooks: Hooks) -> No
 
     async with App(counting(), store=store) as app, dragoman.connect(app) as client:
         task = await client.send("slowly 3", push=hook(f"{hooks.url}/h", id="mine"))
-        async with asyncio.timeout(10):
-            while (await client.list_push_configs(task.id)).configs:
-                await asyncio.sleep(0.02)
-        letters = await _letters(app)
+        letters = await letters_of(app)
+        configs = (await client.list_push_configs(task.id)).configs
 
+    assert configs == []
     assert len(hooks.at("/h")) == 1
     assert letters[0].reason == "HTTP 410"
 
@@ -154,7 +157,7 @@ async def test_an_update_that_is_refused_is_a_dead_letter_of_its_own(store: str,
     async with App(counting(), store=store) as app, dragoman.connect(app) as client:
         await client.send("count 1", push=hook(f"{hooks.url}/h"))
         await hooks.ended("/h")
-        (letter,) = await _letters(app)
+        (letter,) = await letters_of(app)
 
     assert (letter.first, letter.last, letter.reason) == (2, 2, "HTTP 422")
     assert [call.sequence for call in hooks.at("/h")] == [1, 2, 3, 4]
@@ -210,13 +213,12 @@ async def test_what_one_app_left_the_next_one_on_the_store_delivers(tmp_path: An
 async def test_two_apps_on_one_store_deliver_each_update_once(tmp_path: Any, hooks: Hooks) -> None:
     store = f"sqlite:///{tmp_path}/tasks.db"
 
-    async with App(counting(), store=store) as one, App(counting(), store=store):
-        async with dragoman.connect(one) as client:
-            sends = [client.send("count 3", push=hook(f"{hooks.url}/{n}")) for n in range(5)]
-            await asyncio.gather(*sends)
-            for number in range(5):
-                calls = await hooks.ended(f"/{number}")
-                assert [call.sequence for call in calls] == [1, 2, 3, 4, 5, 6]
+    async with App(counting(), store=store) as one, App(counting(), store=store), dragoman.connect(one) as client:
+        sends = [client.send("count 3", push=hook(f"{hooks.url}/{n}")) for n in range(5)]
+        await asyncio.gather(*sends)
+        for number in range(5):
+            calls = await hooks.ended(f"/{number}")
+            assert [call.sequence for call in calls] == [1, 2, 3, 4, 5, 6]
 
 
 async def test_many_webhooks_of_a_dead_host_leave_couriers_for_others(hooks: Hooks) -> None:

@@ -12,7 +12,7 @@ from dragoman import App
 from dragoman.errors import InvalidParamsError
 from dragoman.model import TaskPushNotificationConfig
 from tests.push.agents import counting, settings
-from tests.push.hooks import Hooks
+from tests.push.hooks import Hooks, letters_of
 
 FORBIDDEN = [
     "http://127.0.0.1/",
@@ -113,9 +113,7 @@ async def test_a_name_that_answers_otherwise_the_second_time_is_not_called(store
         url = f"http://hooks.example:{port}/h"
         await client.send("count 1", push=TaskPushNotificationConfig(url=url))
         await asyncio.wait_for(asked.wait(), 5)
-        async with asyncio.timeout(10):
-            while not (letters := await app.push.dead_letters()):  # type: ignore[union-attr]
-                await asyncio.sleep(0.02)
+        letters = await letters_of(app)
 
     assert hooks.calls == []
     assert "private address" in letters[0].reason
@@ -133,6 +131,22 @@ async def test_hosts_that_are_allowed_are_called_and_no_others(hooks: Hooks) -> 
             await client.send("count 1", push=TaskPushNotificationConfig(url="http://127.0.0.1:1/h"))
 
 
+async def test_a_webhook_whose_name_has_other_letters_is_called_by_the_one_that_servers_know(hooks: Hooks) -> None:
+    asked: list[str] = []
+
+    async def resolver(host: str, port: int) -> Iterable[str]:
+        asked.append(host)
+        return ["10.0.0.1"] if len(asked) > 1 else ["8.8.8.8"]
+
+    push = settings(allow_private=False, resolver=resolver, attempts=2)
+    async with App(counting(), push=push) as app, dragoman.connect(app) as client:
+        await client.send("count 1", push=TaskPushNotificationConfig(url="https://bücher.example/h"))
+        letters = await letters_of(app)
+
+    assert set(asked) == {"xn--bcher-kva.example"}
+    assert "private" in letters[0].reason
+
+
 async def test_a_name_that_cannot_be_found_now_is_taken_and_tried_later(hooks: Hooks) -> None:
     async def resolver(host: str, port: int) -> Iterable[str]:
         raise OSError("no such host")
@@ -140,8 +154,6 @@ async def test_a_name_that_cannot_be_found_now_is_taken_and_tried_later(hooks: H
     push = settings(allow_private=False, resolver=resolver, attempts=2)
     async with App(counting(), push=push) as app, dragoman.connect(app) as client:
         await client.send("count 1", push=TaskPushNotificationConfig(url="https://hooks.example/h"))
-        async with asyncio.timeout(10):
-            while not (letters := await app.push.dead_letters()):  # type: ignore[union-attr]
-                await asyncio.sleep(0.02)
+        letters = await letters_of(app)
 
     assert "Cannot find the host" in letters[0].reason

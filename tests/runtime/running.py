@@ -121,14 +121,14 @@ class FaultyStore:
     async def retire(self, worker: str) -> None:
         await self.inner.retire(worker)
 
-    async def orphans(self, now_ms: int, limit: int) -> list[str]:
-        return await self.inner.orphans(now_ms, limit)
+    async def orphans(self, now_ms: int, limit: int, agent: str = "") -> list[str]:
+        return await self.inner.orphans(now_ms, limit, agent)
 
     async def claim(self, task_id: str, worker: str, now_ms: int) -> Any:
         return await self.inner.claim(task_id, worker, now_ms)
 
-    async def purge(self, before_ms: int, limit: int) -> int:
-        return await self.inner.purge(before_ms, limit)
+    async def purge(self, before_ms: int, limit: int, agent: str = "") -> int:
+        return await self.inner.purge(before_ms, limit, agent)
 
     async def secret(self, name: str) -> bytes:
         return await self.inner.secret(name)

@@ -356,7 +356,7 @@ async def test_what_a_caller_does_with_an_answer_changes_nothing(server: Server)
     store = server.app.runtime._store
     task = await client.send("go")
 
-    stored = await store.task(task.id, Scope())
+    stored = await store.task(task.id, Scope(agent=agent.name))
     stored.task.artifacts.clear()
     stored.task.history.clear()
     stored.task.status.state = S.FAILED

@@ -406,7 +406,7 @@ async def test_a_stream_of_a_task_that_was_purged_under_it_ends_with_an_error(
     await within(stream.next_batch())
     (task,) = (await client.list_tasks()).tasks
     await reaches(client, task, S.COMPLETED)
-    await server.app.runtime._store.purge(2**50, 10)
+    await server.app.runtime._store.purge(2**50, 10, client.card.name)
 
     with pytest.raises(Exception, match="not there any more"):
         await rest(stream)

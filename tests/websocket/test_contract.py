@@ -10,14 +10,12 @@ import pytest
 from dragoman.bindings.websocket import WebSocketBinding
 from dragoman.errors import (
     A2AError,
-    InternalError,
     InvalidRequestError,
     PayloadTooLargeError,
     PermissionDeniedError,
     RateLimitedError,
     RemoteError,
     UnauthenticatedError,
-    UnavailableError,
 )
 from dragoman.testing.binding_contract import BindingContract, Reach, reaching
 from tests.websocket.lines import LinesBinding
@@ -69,7 +67,6 @@ class TestOneThatListensByItself(BindingContract):
     """Its errors are those of JSON-RPC without HTTP statuses, which lack some."""
 
     coarser: ClassVar[Mapping[type[A2AError], type[A2AError]]] = {
-        UnavailableError: InternalError,
         UnauthenticatedError: RemoteError,
         PermissionDeniedError: RemoteError,
         RateLimitedError: RemoteError,

@@ -45,6 +45,7 @@ from dragoman.client.discovery import CardFetcher
 from dragoman.client.settings import ClientSettings
 from dragoman.client.targets import HttpSettings, Target
 from dragoman.errors import CardError, DragomanError, OutboundUrlError
+from dragoman.extensions import ClientExtension, asked_uris
 from dragoman.http.client import CONNECT_TIMEOUT, HttpClient, HttpxClient
 from dragoman.http.guard import parse_target, shown
 from dragoman.model import AgentCard, AgentInterface
@@ -97,7 +98,7 @@ def connect(
     card_timeout: float = CARD_TIMEOUT,
     max_request_bytes: int = 100_000_000,
     headers: Mapping[str, str] | None = None,
-    extensions: Sequence[str] = (),
+    extensions: Sequence[str | ClientExtension] = (),
     http: HttpxClient | None = None,
     interceptors: Sequence[Interceptor] = (),
     cache: CardCache | None = None,
@@ -181,7 +182,8 @@ def connect(
         timeout=timeout,
         idle_timeout=idle_timeout,
         headers=dict(headers or {}),
-        extensions=tuple(extensions),
+        extensions=asked_uris(extensions),
+        extension_code=tuple(entry for entry in extensions if isinstance(entry, ClientExtension)),
         reconnect=reconnect,
         poll=poll or Poll(),
         check_capabilities=check_capabilities and card is not False,

@@ -18,6 +18,7 @@ from dragoman.agentcore.current import HostedHandler
 from dragoman.agentcore.identity import Identify
 from dragoman.agentcore.operations import CallSettings, HostedOperations
 from dragoman.agentcore.profile import Profile
+from dragoman.auth import Security
 from dragoman.bindings.endpoint import Endpoint
 from dragoman.card import CardFacts, check_card, sign_card
 from dragoman.errors import UnavailableError
@@ -37,6 +38,7 @@ class HostedAgent:
         self.facts: CardFacts = agent.facts
         self.handler: Handler = HostedHandler(agent.handler)
         self.push: PushSettings | None = getattr(agent, "push", None)
+        self.security: Security | None = getattr(agent, "security", None)
 
 
 class HostedApp(App):

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import msgspec
 
 from dragoman.agentcore.headers import REQUEST_ID, SESSION_ID
-from dragoman.errors import A2AError, InternalError, UnavailableError
+from dragoman.errors import A2AError, InternalError
 from dragoman.model import AgentCard, Operation, SendMessageRequest
 from dragoman.ports.operations import CallContext, Event, EventStream, Operations
 
@@ -125,7 +125,7 @@ class HostedStream(EventStream):
         self._error: A2AError | None = None
 
     async def next_batch(self) -> list[Event]:
-        """The next events. Ends when the stream is too old; raises UnavailableError for an event that is too large."""
+        """The next events. Ends when the stream is too old; raises InternalError for an event that is too large."""
         if self._error is not None:
             raise self._error
         if asyncio.get_running_loop().time() >= self._ends:
@@ -147,7 +147,7 @@ class HostedStream(EventStream):
                 logger.error(
                     "An event of %d bytes is larger than the front passes on; its stream ends", len(event.json)
                 )
-                self._error = UnavailableError("An event is too large to be streamed; get the task instead")
+                self._error = InternalError("An event is too large to be streamed; get the task instead")
                 if not place:
                     raise self._error
                 return batch[:place]

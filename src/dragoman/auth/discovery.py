@@ -25,6 +25,7 @@ from dragoman.auth.metadata import (
 )
 from dragoman.errors import DragomanError
 from dragoman.http.client import HttpClient
+from dragoman.http.fetching import Fetcher
 from dragoman.http.guard import shown
 
 TIMEOUT = 10.0
@@ -65,7 +66,7 @@ async def discover(http: HttpClient, url: str, headers: Mapping[str, str], resou
     )
 
 
-async def fetch_server(http: HttpClient, issuer: str) -> AuthorizationServer:
+async def fetch_server(http: Fetcher, issuer: str) -> AuthorizationServer:
     """The metadata of an authorization server. Raises MetadataError, and what HttpClient raises. Spec: AC-C-93."""
     failure: DragomanError | None = None
     for url in server_urls(issuer):
@@ -96,7 +97,7 @@ class _NotThereError(MetadataError):
     """There is no document at an address."""
 
 
-async def _get(http: HttpClient, url: str) -> bytes:
+async def _get(http: Fetcher, url: str) -> bytes:
     headers = {"accept": "application/json"}
     answer = await http.fetch("GET", url, headers=headers, timeout=TIMEOUT, max_bytes=MAX_BYTES)
     if answer.status != 200:

@@ -14,6 +14,7 @@ from typing import TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.errors import ClientError, OutboundUrlError
 from dragoman.http.guard import is_loopback_host, parse_target, shown
@@ -37,11 +38,17 @@ class ProtectedResource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuthorizationServer(msgspec.Struct, frozen=True, kw_only=True):
-    """Metadata of an authorization server (RFC 8414), as far as it matters here."""
+    """Metadata of an authorization server (RFC 8414), as far as it matters here.
+
+    ``refresh_endpoint`` is where tokens are refreshed, if that is another place; only cards of agents know one.
+    """
 
     issuer: str
     token_endpoint: str = ""
     authorization_endpoint: str = ""
+    device_authorization_endpoint: str = ""
+    refresh_endpoint: str = ""
+    jwks_uri: str = ""
     scopes_supported: tuple[str, ...] = ()
     grant_types_supported: tuple[str, ...] = ()
     token_endpoint_auth_methods_supported: tuple[str, ...] = ()
@@ -122,7 +129,7 @@ def read_server(body: bytes, url: str, issuer: str) -> AuthorizationServer:
         raise MetadataError(text, url=shown(url))
     if found.token_endpoint:
         check_secure(found.token_endpoint)
-    return found
+    return found if not found.refresh_endpoint else replace(found, refresh_endpoint="")
 
 
 def _decode(body: bytes, kind: type[T], url: str) -> T:

@@ -60,11 +60,11 @@ class FixedToken:
     """The same token each time. It cannot be refreshed."""
 
     def __init__(self, token: BearerToken) -> None:
-        self._token: BearerToken | None = token
+        self.token = token
 
     async def fetch(self, discovery: Discovery | None) -> BearerToken | None:
         """See :class:`TokenSource`; no token after a refusal, since there is no other."""
-        return self._token if discovery is None else None
+        return self.token if discovery is None else None
 
 
 class ProvidedToken:

@@ -16,13 +16,13 @@ _VARY = (b"vary", b"Origin")
 
 class Cors:
     """The headers for one set of origins; ``("*",)`` allows every page. ``more`` are names of headers that pages may
-    send and read, besides the usual ones."""
+    send and read, besides the usual ones; ``sent`` of those that they may send."""
 
-    def __init__(self, origins: Sequence[str], more: Sequence[str] = ()) -> None:
+    def __init__(self, origins: Sequence[str], more: Sequence[str] = (), sent: Sequence[str] = ()) -> None:
         self._exposed = (b"access-control-expose-headers", ", ".join((*_EXPOSED, *more)).encode())
         self._preflight: tuple[Header, ...] = (
             (b"access-control-allow-methods", b"GET, HEAD, POST, DELETE, OPTIONS"),
-            (b"access-control-allow-headers", ", ".join((*_REQUEST_HEADERS, *more)).encode()),
+            (b"access-control-allow-headers", ", ".join((*_REQUEST_HEADERS, *more, *sent)).encode()),
             (b"access-control-max-age", b"600"),
         )
         self._everyone = "*" in origins

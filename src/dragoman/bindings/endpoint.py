@@ -22,15 +22,15 @@ from dragoman.bindings.dialect import Dialect
 from dragoman.bindings.exchange import Exchange
 from dragoman.bindings.failure import as_protocol_error
 from dragoman.bindings.guest import Guest
-from dragoman.bindings.routes import match_route
+from dragoman.bindings.routes import Route, match_method, match_route
 from dragoman.bindings.settings import EndpointSettings
 from dragoman.bindings.streaming import StreamPump
 from dragoman.bindings.waiting import while_connected
 from dragoman.bindings.wellknown import ALLOW, CARD_PATH, HEALTH_PATH, CardResource, serve_document, serve_health
 from dragoman.errors import A2AError, ConfigurationError, MethodNotAllowedError
-from dragoman.http.asgi import ClientGoneError, Header, Receive, Scope, Send
+from dragoman.http.asgi import ClientGoneError, Header, Receive, Scope, Send, server_url
 from dragoman.http.sse import SseFraming
-from dragoman.model import AgentCard
+from dragoman.model import GET_EXTENDED_AGENT_CARD, AgentCard
 from dragoman.ports.deadlines import Deadlines
 from dragoman.ports.operations import ANONYMOUS, CallContext, Caller, Operations
 from dragoman.protocol.versions import check_version
@@ -39,6 +39,13 @@ from dragoman.protocol.versions import check_version
 _PATIENCE = 5.0
 
 _RPC_ALLOW = "OPTIONS, POST"
+_NO_SNIFF: Header = (b"x-content-type-options", b"nosniff")
+"""What browsers are told of every answer: it is data, whatever it looks like. Spec: SEC-14."""
+_PRIVATE: tuple[Header, ...] = (
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+)
+"""And of those that are for some only: nobody is to show them within a page, nor tell where they are."""
 _HSTS: Header = (b"strict-transport-security", b"max-age=31536000")
 
 
@@ -69,12 +76,14 @@ class Endpoint:
         self._operations = operations
         self._settings = settings = settings or EndpointSettings()
         self._patience = Deadlines(_PATIENCE)
+        self._methods = {op.http_path: op for op in settings.methods.values()}
         self._card = CardResource(card, settings.public_url, settings.card_max_age, dialect, seal)
         self.card_paths = (CARD_PATH, *(dialect.card_paths if dialect is not None else ()))
         self._guest = Guest(dialect, operations, settings, self._patience) if dialect is not None else None
         older = (dialect.extensions_header.decode(),) if dialect is not None else ()
-        self._cors = Cors(settings.cors, older) if settings.cors else None
-        self._extra: tuple[Header, ...] = (_HSTS,) if settings.sends_hsts else ()
+        self._cors = Cors(settings.cors, older, settings.credential_headers) if settings.cors else None
+        extra = (_NO_SNIFF, *_PRIVATE) if settings.identify is not None else (_NO_SNIFF,)
+        self._extra: tuple[Header, ...] = (*extra, _HSTS) if settings.sends_hsts else extra
 
     def forget_card(self) -> None:
         """The card has changed."""
@@ -109,11 +118,17 @@ class Endpoint:
         elif path == HEALTH_PATH:
             await serve_health(exchange, self._settings.healthy)
         elif path in self._settings.documents:
-            await serve_document(exchange, self._settings.documents[path], self._settings.card_max_age)
+            await serve_document(exchange, self._document(exchange, path), self._settings.card_max_age)
         elif self._guest is not None and self._guest.takes_path(exchange):
             await self._guest.serve_rest(exchange, self._identify)
         else:
             await self._serve_rest(exchange)
+
+    def _document(self, exchange: Exchange, path: str) -> bytes:
+        document = self._settings.documents[path]
+        if isinstance(document, bytes):
+            return document
+        return document((self._settings.public_url or server_url(exchange.scope)).rstrip("/"))
 
     async def _serve_rpc(self, exchange: Exchange) -> None:
         if exchange.method != "POST":
@@ -139,7 +154,7 @@ class Endpoint:
         context = self._open_context(exchange, caller)
         if not context.version.strip() and jsonrpc.is_old_name(envelope.method):
             check_version("")  # such a method is of the version that is not served, however lenient one is
-        call = jsonrpc.decode_params(envelope)
+        call = jsonrpc.decode_params(envelope, self._settings.methods)
         if call.op.streaming:
             encode_error = partial(jsonrpc.encode_stream_error, call)
             await self._stream(exchange, call, context, jsonrpc.stream_framing(call), encode_error)
@@ -150,7 +165,7 @@ class Endpoint:
     async def _serve_rest(self, exchange: Exchange) -> None:
         exchange.content_type = rest.response_type(exchange.header(b"accept"))
         method = exchange.method
-        route = match_route(method, exchange.path)
+        route = self._find_route(method, exchange.path)
         caller = await self._identify(exchange)
         context = self._open_context(exchange, caller)
         rest.check_content_type(method, exchange.header(b"content-type"))
@@ -162,7 +177,15 @@ class Endpoint:
             await self._stream(exchange, call, context, rest.stream_framing(call), encode_error)
         else:
             response = await self._call(exchange, call, context)
-            await exchange.answer(200, rest.encode_result(call, response))
+            if exchange.is_known:
+                await exchange.answer_empty(304, ())
+            else:
+                await exchange.answer(200, rest.encode_result(call, response))
+
+    def _find_route(self, method: str, path: str) -> Route:
+        """Raises MethodNotFoundError or MethodNotAllowedError."""
+        found = match_method(self._methods, method, path) if self._methods else None
+        return found or match_route(method, path)
 
     def _allowed(self, path: str) -> str:
         """The methods of a path, for ``Allow``. Raises MethodNotFoundError."""
@@ -174,7 +197,7 @@ class Endpoint:
         if allowed is not None:
             return allowed
         try:
-            match_route("OPTIONS", path)
+            self._find_route("OPTIONS", path)
         except MethodNotAllowedError as error:
             return error.metadata["allow"]
         return ""
@@ -190,6 +213,8 @@ class Endpoint:
         return context
 
     async def _call(self, exchange: Exchange, call: Call, context: CallContext) -> msgspec.Struct:
+        if call.op is GET_EXTENDED_AGENT_CARD:
+            context.base_url = self._settings.public_url or server_url(exchange.scope)
         pending = self._operations.call(call.op, call.request, context)
         return await while_connected(exchange.receive, pending, self._patience)
 

@@ -15,6 +15,13 @@ from dragoman.ports.operations import CallContext, Caller
 EncodeError = Callable[[A2AError], tuple[int, bytes]]
 
 
+_NO_STORE: Header = (b"cache-control", b"no-store")
+"""What a GET about tasks says is for its caller, and for now, however credentials came: what stands between and knows
+of ``Authorization`` only must not keep it."""
+_PRIVATE: tuple[Header, ...] = ((b"cache-control", b"private, no-cache"), (b"vary", b"Authorization, A2A-Version"))
+"""Of an answer that is made for one caller: it is asked for again each time, and sent again when it changed."""
+
+
 class Exchange:
     """A request with its way back.
 
@@ -95,6 +102,24 @@ class Exchange:
         uris = (uri.strip() for uri in b",".join(values).decode("latin-1").split(","))
         return tuple(dict.fromkeys(uri for uri in uris if uri))
 
+    @staticmethod
+    def _keeps(headers: Iterable[Header]) -> bool:
+        """Whether the headers say what may be kept of an answer."""
+        return any(name == b"cache-control" for name, _ in headers)
+
+    @property
+    def _etag(self) -> bytes:
+        assert self.context is not None
+        return b'W/"%b"' % _field(self.context.etag)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the caller has the answer already, by ``If-None-Match``. Spec: XCARD-12."""
+        if self.context is None or not self.context.etag or self.method not in ("GET", "HEAD"):
+            return False
+        tags = self._fields.get(b"if-none-match", b"")
+        return self._etag.removeprefix(b"W/") in (tag.strip().removeprefix(b"W/") for tag in tags.split(b","))
+
     async def read_body(self, limit: int) -> bytes:
         """The request's body. Raises PayloadTooLargeError, ClientGoneError."""
         return await read_body(self.receive, limit, self._fields.get(b"content-length"))
@@ -106,6 +131,10 @@ class Exchange:
         if self.context is not None and self.context.activated:
             # Spec: EXT-09, AMB-25
             all_headers.append((self.extensions_header, _field(", ".join(self.context.activated))))
+        if self.context is not None and self.context.etag:
+            all_headers += (*_PRIVATE, (b"etag", self._etag))
+        elif self.context is not None and self.method in ("GET", "HEAD") and not self._keeps(all_headers):
+            all_headers.append(_NO_STORE)
         await self._send({"type": "http.response.start", "status": status, "headers": all_headers})
 
     async def send_piece(self, data: bytes, *, more: bool = True) -> None:
@@ -136,7 +165,7 @@ class Exchange:
 
     def _error_headers(self, error: A2AError, status: int) -> list[Header]:
         headers: list[Header] = []
-        if status == 401:
+        if status == 401 or (status == 403 and "challenge" in error.metadata):
             headers.append((b"www-authenticate", _field(error.metadata.get("challenge", "Bearer"))))
         elif status == 405:
             headers.append((b"allow", _field(error.metadata.get("allow", ""))))

@@ -28,7 +28,7 @@ from dragoman.bindings.settings import EndpointSettings
 from dragoman.bindings.streaming import STREAM_HEADERS, StreamPump
 from dragoman.bindings.waiting import while_connected
 from dragoman.errors import MethodNotAllowedError
-from dragoman.http.asgi import ClientGoneError
+from dragoman.http.asgi import ClientGoneError, server_url
 from dragoman.http.sse import encode_sse
 from dragoman.model import OPERATIONS
 from dragoman.ports.deadlines import Deadlines
@@ -140,6 +140,7 @@ class Guest:
         exchange.extensions_header = self._dialect.extensions_header
         context.version = CURRENT_VERSION
         context.wire = self._dialect.version
+        context.base_url = self._settings.public_url or server_url(exchange.scope)
         context.last_event_id = None  # its events are numbered by nobody
         return context
 
@@ -147,6 +148,8 @@ class Guest:
         status, body = await while_connected(exchange.receive, call.run(self._operations, context), self._patience)
         if status == 204:
             await exchange.answer_empty(status, ())
+        elif exchange.is_known:
+            await exchange.answer_empty(304, ())
         else:
             await exchange.answer(status, body)
 

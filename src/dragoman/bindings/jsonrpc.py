@@ -85,9 +85,12 @@ def decode_envelope(body: bytes) -> Envelope:
         raise _explain(body) from None
 
 
-def decode_params(envelope: Envelope) -> Call:
-    """Find the method and read its params. Raises MethodNotFoundError or InvalidParamsError."""
-    op = OPERATIONS.get(envelope.method)
+def decode_params(envelope: Envelope, more: Mapping[str, Operation] = OPERATIONS) -> Call:
+    """Find the method, among the protocol's or ``more``, and read its params.
+
+    Raises MethodNotFoundError or InvalidParamsError.
+    """
+    op = OPERATIONS.get(envelope.method) or more.get(envelope.method)
     if op is None:
         raise _unknown_method(envelope.method)
     params = bytes(envelope.params)

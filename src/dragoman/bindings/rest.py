@@ -31,6 +31,7 @@ from dragoman.model import (
     OPERATIONS,
     SUBSCRIBE_TO_TASK,
     Empty,
+    OpenMessage,
     Operation,
     StreamResponse,
     WireMessage,
@@ -74,6 +75,8 @@ def check_content_type(method: str, value: str) -> None:
 def decode_request(route: Route, method: str, query: str, body: bytes) -> Call:
     """Put the request together. Raises JSONParseError or InvalidParamsError. Spec: AMB-89, AMB-90."""
     op, fields = route.op, route.fields
+    if op.request is OpenMessage:
+        return Call(op, _open_message(fields, body))
     if takes_body(op, method):
         return Call(op, _from_body(op, fields, query, body))
     if query:
@@ -81,6 +84,15 @@ def decode_request(route: Route, method: str, query: str, body: bytes) -> Call:
         _merge(op, found, fields)
         return Call(op, decode_value(op.request, found))
     return Call(op, op.request(**fields))
+
+
+def _open_message(fields: dict[str, str], body: bytes) -> OpenMessage:
+    """The params of a method that an extension added; a tenant may be in the path."""
+    found = _read_object(body)
+    tenant = fields.get("tenant", "")
+    if tenant and found.get("tenant", tenant) != tenant:
+        raise _differs("tenant")
+    return decode_value(OpenMessage, {**found, "tenant": tenant} if tenant else found)
 
 
 def _from_body(op: Operation, fields: dict[str, str], query: str, body: bytes) -> msgspec.Struct:

@@ -9,7 +9,7 @@ Spec: HTTP-01, HTTP-11, HTTP-12, AMB-88, AMB-89, AMB-90.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
 import msgspec
@@ -62,6 +62,24 @@ def match_route(method: str, path: str) -> Route:
     if not allowed:
         raise MethodNotFoundError("There is no such path")
     raise MethodNotAllowedError(metadata={"allow": ", ".join(sorted(allowed | {"OPTIONS"}))})
+
+
+def match_method(methods: Mapping[str, Operation], method: str, path: str) -> Route | None:
+    """The route of a method that an extension added, by its path; None when it is none of theirs.
+
+    Raises MethodNotAllowedError. Spec: EXT-13.
+    """
+    op = methods.get(path)
+    fields: dict[str, str] = {}
+    if op is None:
+        tenant, slash, rest = path[1:].partition("/")
+        op = methods.get(slash + rest)
+        if op is None or not tenant:
+            return None
+        fields["tenant"] = unquote(tenant)
+    if method != "POST":
+        raise MethodNotAllowedError(metadata={"allow": "OPTIONS, POST"})
+    return Route(op, fields)
 
 
 def _route(op: Operation, values: list[str]) -> Route:

@@ -9,9 +9,13 @@ import msgspec
 
 from dragoman.errors import ConfigurationError
 from dragoman.http.asgi import Scope
+from dragoman.model import Operation
 from dragoman.ports.operations import Caller
 
 MIB = 1024 * 1024
+
+Document = bytes | Callable[[str], bytes]
+"""The JSON text of a document, or what makes it for the address of the app."""
 
 
 class EndpointSettings(msgspec.Struct, kw_only=True, frozen=True):
@@ -28,7 +32,11 @@ class EndpointSettings(msgspec.Struct, kw_only=True, frozen=True):
     * ``stall_timeout``: seconds that a client may leave a stream unread until it is closed, 60;
     * ``card_max_age``: seconds that the card may be cached, 300 (Spec: CARD-19);
     * ``cors``: origins whose pages may call, ``("*",)`` for all; none by default;
-    * ``documents``: further public JSON documents, by their paths;
+    * ``documents``: further public JSON documents, by their paths; or functions that make one for the address of the
+      app;
+    * ``credential_headers``: names of headers in which callers send credentials, besides ``Authorization``: pages that
+      may call may send them;
+    * ``methods``: operations that extensions add, by their names (Spec: EXT-13);
     * ``hsts``: send Strict-Transport-Security; None: when ``public_url`` is https (Spec: SEC-01).
 
     Raises ConfigurationError for a value out of range.
@@ -44,7 +52,9 @@ class EndpointSettings(msgspec.Struct, kw_only=True, frozen=True):
     card_max_age: int = 300
     cors: tuple[str, ...] = ()
     hsts: bool | None = None
-    documents: Mapping[str, bytes] = {}
+    documents: Mapping[str, Document] = {}
+    credential_headers: tuple[str, ...] = ()
+    methods: Mapping[str, Operation] = {}
 
     def __post_init__(self) -> None:
         if self.public_url is not None and not _is_http_url(self.public_url):

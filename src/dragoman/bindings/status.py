@@ -39,13 +39,13 @@ def encode_status(error: A2AError) -> bytes:
         "status": error.grpc_status,
         "message": error.message,
     }
-    return _with_details(b'{"error":', status, "details", error)
+    return _with_details(b'{"error":', status, "details", error, error.retry_after)
 
 
 def encode_rpc_error(request_id: bytes, error: A2AError) -> bytes:
     """A JSON-RPC response object; ``request_id`` is JSON text. ``data`` is left out when empty."""
     body: dict[str, Any] = {"code": error.code, "message": error.message}
-    return _with_details(b'{"jsonrpc":"2.0","id":%b,"error":' % request_id, body, "data", error)
+    return _with_details(b'{"jsonrpc":"2.0","id":%b,"error":' % request_id, body, "data", error, wait_to_tell(error))
 
 
 def rpc_http_status(error: A2AError) -> int:
@@ -53,10 +53,10 @@ def rpc_http_status(error: A2AError) -> int:
     return error.http_status if isinstance(error, _REFUSALS) else 200
 
 
-def _with_details(start: bytes, body: dict[str, Any], member: str, error: A2AError) -> bytes:
+def _with_details(start: bytes, body: dict[str, Any], member: str, error: A2AError, wait: float | None) -> bytes:
     details = error.details
-    if error.retry_after is not None:
-        details.append({"@type": RETRY_INFO, "retryDelay": encode_duration(error.retry_after)})
+    if wait is not None:
+        details.append({"@type": RETRY_INFO, "retryDelay": encode_duration(wait)})
     if details:
         body[member] = details
     try:
@@ -65,6 +65,20 @@ def _with_details(start: bytes, body: dict[str, Any], member: str, error: A2AErr
         body.pop(member, None)
         body["message"] = error.default_message
         return b"%b%b}" % (start, _encode(body))
+
+
+_SOON = 1.0
+
+
+def wait_to_tell(error: A2AError) -> float | None:
+    """After how many seconds the caller may come again; None: nothing is said of that. For JSON-RPC.
+
+    Always something where the failure will pass: its code is that of every failure, and within a stream there is no
+    status beside it, so that nothing else would tell. Spec: ERR-11, AMB-38.
+    """
+    if error.retry_after is None and isinstance(error, UnavailableError):
+        return _SOON
+    return error.retry_after
 
 
 def encode_duration(seconds: float) -> str:

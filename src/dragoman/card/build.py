@@ -20,6 +20,8 @@ from dragoman.model import (
     AgentInterface,
     AgentProvider,
     AgentSkill,
+    SecurityRequirement,
+    SecurityScheme,
 )
 
 
@@ -34,10 +36,13 @@ class CardFacts(msgspec.Struct, frozen=True, kw_only=True):
     output_modes: tuple[str, ...] = ("text/plain",)
     streaming: bool = True
     push: bool = False
+    extended_card: bool = False
     extensions: tuple[AgentExtension, ...] = ()
     provider: AgentProvider | None = None
     documentation_url: str | None = None
     icon_url: str | None = None
+    security_schemes: dict[str, SecurityScheme] = {}
+    security_requirements: tuple[SecurityRequirement, ...] = ()
     signers: tuple[CardSigner, ...] = ()
 
 
@@ -46,7 +51,7 @@ def capabilities_of(facts: CardFacts) -> AgentCapabilities:
     return AgentCapabilities(
         streaming=facts.streaming,
         push_notifications=facts.push,
-        extended_agent_card=False,
+        extended_agent_card=facts.extended_card,
         extensions=list(facts.extensions),
     )
 
@@ -68,6 +73,8 @@ def build_card(
         version=facts.version,
         supported_interfaces=list_interfaces(base_url, bindings, more, versions),
         capabilities=capabilities_of(facts),
+        security_schemes=dict(facts.security_schemes),
+        security_requirements=list(facts.security_requirements),
         default_input_modes=list(facts.input_modes),
         default_output_modes=list(facts.output_modes),
         skills=list(facts.skills),

@@ -1,45 +1,68 @@
-"""``dragoman card get``. Spec: A2ACLI_CARD_GET_001 to A2ACLI_CARD_GET_003; section 14.1 of the register."""
+"""``dragoman card get``. Spec: A2ACLI_CARD_GET_001 to A2ACLI_CARD_GET_004; section 14.1 of the register."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 
-from dragoman.card.build import check_card
+from dragoman.card import SignaturePolicy, SignatureReport, faults
 from dragoman.cli import text
+from dragoman.cli.card_files import InvalidCardError
 from dragoman.cli.credentials import describe_scheme
-from dragoman.cli.failures import CommandError, CredentialsMissingError
+from dragoman.cli.failures import CredentialsMissingError
+from dragoman.cli.findings import pointer
 from dragoman.cli.interfaces import Choice, choose_interface
 from dragoman.cli.options import Leaf, Run, argument, option
 from dragoman.cli.program import run_client
-from dragoman.cli.reaching import reach, read_card
+from dragoman.cli.reaching import open_client, reach, read_card
 from dragoman.cli.session import Session
+from dragoman.cli.signatures import find_signatures, key_options, outcome_lines, read_policy, signed_card
 from dragoman.client.card_cache import FetchedCard
-from dragoman.errors import ConfigurationError, DragomanError, InvalidParamsError
-from dragoman.model import AgentCard, AgentSkill, SecurityRequirement, decode_json
+from dragoman.errors import DragomanError, InvalidParamsError
+from dragoman.model import AgentCard, AgentSkill, SecurityRequirement, decode_json, encode_json
 
 
-class InvalidCardError(CommandError):
-    """The card does not keep to the schema."""
-
-    code = "A2ACLI_ERR_CARD_INVALID"
-
-
-def _get(run: Run, ref: str | None, validate: bool, extended: bool, raw: bool, stream: bool) -> int:
+def _get(
+    run: Run,
+    ref: str | None,
+    validate: bool,
+    extended: bool,
+    raw: bool,
+    trust: Sequence[str],
+    allow_jku: Sequence[str],
+    stream: bool,
+) -> int:
     async def body(session: Session) -> int:
+        policy = read_policy(trust, allow_jku)
         fetched = await read_card(session, ref)
         findings = find_faults(fetched) if validate else []
         for finding in findings:
             session.notes.say("Finding", finding)
-        card = await _extended(session, ref) if extended else fetched.card
+        if extended:
+            card = await _extended(session, ref)
+            fetched = FetchedCard(card=card, url=fetched.url, json=encode_json(card))
+        report = await _report(session, fetched, policy)
         if raw:
             session.screen.write_bytes(fetched.json.rstrip(b"\n") + b"\n")
         elif not (findings and session.output.json):
-            _show(session, card)
+            _show(session, signed_card(fetched, report), report)
         if findings:
             raise InvalidCardError(f"the card has {len(findings)} fault(s): {findings[0]}")
         return 0
 
     return run_client(run, body, stream=stream)
+
+
+async def _report(session: Session, fetched: FetchedCard, policy: SignaturePolicy) -> SignatureReport:
+    """What is found of the signatures, with a warning for one that does not hold. Spec: A2ACLI_CARD_GET_004."""
+    async with open_client(session) as client:
+        report = await find_signatures(session, fetched, policy, client)
+    for check in report.checks:
+        if check.outcome == "invalid":
+            session.notes.warn(f"a signature of the card does not hold: {check.reason}")
+    if session.output.json:
+        for line in outcome_lines(report):
+            session.notes.say("Signature", line)
+    return report
 
 
 async def _extended(session: Session, ref: str | None) -> AgentCard:
@@ -50,7 +73,7 @@ async def _extended(session: Session, ref: str | None) -> AgentCard:
         return await agent.client.get_extended_card()
 
 
-def _show(session: Session, card: AgentCard) -> None:
+def _show(session: Session, card: AgentCard, report: SignatureReport) -> None:
     if session.output.json:
         session.output.struct(card)
         return
@@ -59,10 +82,12 @@ def _show(session: Session, card: AgentCard) -> None:
         choice = choose_interface(card, session["transport"], session["a2a_version"] or "")
     except DragomanError as error:
         session.notes.warn(str(error))
-    session.output.record(card_record(card, choice, verbose=session.verbose))
+    session.output.record(card_record(card, choice, report, verbose=session.verbose))
 
 
-def card_record(card: AgentCard, choice: Choice | None, *, verbose: bool = False) -> text.Record:
+def card_record(
+    card: AgentCard, choice: Choice | None, report: SignatureReport, *, verbose: bool = False
+) -> text.Record:
     """A card as text."""
     record = text.Record()
     record.field("Name", card.name)
@@ -78,10 +103,8 @@ def card_record(card: AgentCard, choice: Choice | None, *, verbose: bool = False
     _show_security(record, card)
     for skill in card.skills:
         record.field("Skill", f"{skill.id} ({skill.name})")
-    if not card.signatures:
-        record.field("Signature", "absent")
-    for _ in card.signatures:
-        record.field("Signature", "unverifiable (signatures are not checked by this version)")
+    for line in outcome_lines(report):
+        record.field("Signature", line)
     if choice is not None:
         used = choice.interface
         record.field("Selected interface", f"{used.protocol_binding} {used.protocol_version} {used.url}")
@@ -138,17 +161,7 @@ def find_faults(fetched: FetchedCard) -> list[str]:
         card = decode_json(AgentCard, fetched.json.removeprefix(b"\xef\xbb\xbf"))
     except InvalidParamsError as error:
         return [f"{pointer(fault.field)}: {fault.description}" for fault in error.violations]
-    try:
-        check_card(card)
-    except ConfigurationError as error:
-        return [str(error)]
-    return []
-
-
-def pointer(path: str) -> str:
-    """``skills[0].id`` as a JSON pointer, ``/skills/0/id``."""
-    words = [word for word in re.split(r"[.\[\]]+", path) if word]
-    return "".join(f"/{word.replace('~', '~0').replace('/', '~1')}" for word in words) or "/"
+    return [f"{pointer(fault.path)}: {fault.text}" for fault in faults.find_faults(card)]
 
 
 GET = Leaf(
@@ -160,6 +173,7 @@ GET = Leaf(
         option("--validate", is_flag=True, help="Check the card against the schema; a fault exits 1."),
         option("--extended", is_flag=True, help="Fetch the extended card, with a credential."),
         option("--raw", is_flag=True, help="Print the card as it was served."),
+        *key_options(),
         option("--stream", is_flag=True, help="With -o json: the card on one line."),
     ],
     examples=("dragoman card get agent.example.com", "dragoman card get ./card.json --validate -o json"),

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import msgspec
 
+from dragoman.auth.choosing import CredentialsMissingError as NoFittingCredentialError
+from dragoman.auth.metadata import MetadataError
+from dragoman.auth.tokens import TokenError
 from dragoman.cli.failures import CommandError
 from dragoman.client.cards import OldCardError
 from dragoman.client.discovery import CardNotFoundError
+from dragoman.client.origins import CredentialOriginError
 from dragoman.errors import (
     A2A_ERRORS,
     ERRORS_BY_CODE,
@@ -37,6 +41,7 @@ USAGE, INTERNAL = "A2ACLI_ERR_USAGE", "A2ACLI_ERR_INTERNAL"
 UNREACHABLE, TIMEOUT = "A2ACLI_ERR_UNREACHABLE", "A2ACLI_ERR_TIMEOUT"
 CARD_NOT_FOUND, CARD_INVALID = "A2ACLI_ERR_CARD_NOT_FOUND", "A2ACLI_ERR_CARD_INVALID"
 CREDENTIALS_MISSING, AUTH_FAILED = "A2ACLI_ERR_CREDENTIALS_MISSING", "A2ACLI_ERR_AUTH_FAILED"
+ORIGIN = "DRAGOMAN_ERR_ORIGIN"
 
 EXIT_STATUS = {
     USAGE: 2,
@@ -44,6 +49,7 @@ EXIT_STATUS = {
     CARD_NOT_FOUND: 3,
     CREDENTIALS_MISSING: 4,
     AUTH_FAILED: 4,
+    ORIGIN: 4,
     TIMEOUT: 5,
 }
 """Of codes that have one of their own; any other failure is 1."""
@@ -99,6 +105,10 @@ def _code(error: BaseException, with_credential: bool) -> str:
 
 
 _LOCAL: tuple[tuple[type[BaseException], str], ...] = (
+    (TokenError, AUTH_FAILED),
+    (MetadataError, AUTH_FAILED),
+    (NoFittingCredentialError, CREDENTIALS_MISSING),
+    (CredentialOriginError, ORIGIN),
     (CardNotFoundError, CARD_NOT_FOUND),
     (CardError, CARD_INVALID),
     (RequestTimeoutError, TIMEOUT),

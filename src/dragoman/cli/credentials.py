@@ -13,24 +13,31 @@ from collections.abc import Sequence
 
 import msgspec
 
+from dragoman.auth.schemes import takes_tokens
 from dragoman.cli.failures import CredentialsMissingError, UsageError
+from dragoman.cli.resume import quoted
 from dragoman.model import AgentCard, SecurityScheme
 
 DEFAULT_KEY_HEADER = "X-API-Key"
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user gave. Empty text: not given. ``key_header`` and ``scheme`` say how to use it."""
+    """What the user gave. Empty text: not given. ``key_header`` and ``scheme`` say how to use it.
+
+    ``certificate``: whether there is one for TLS; ``stored``: the schemes that there is a stored login for.
+    """
 
     bearer: str = ""
     api_key: str = ""
     basic: str = ""
     key_header: str = ""
     scheme: str = ""
+    certificate: bool = False
+    stored: frozenset[str] = frozenset()
 
     @property
     def any(self) -> bool:
-        """Whether there is a credential at all."""
+        """Whether the user gave a credential at all."""
         return bool(self.bearer or self.api_key or self.basic)
 
     @property
@@ -40,18 +47,22 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attachment(msgspec.Struct, kw_only=True):
-    """What goes with every request. ``declared``: as a scheme of the card says; ``warnings`` are for the user."""
+    """What goes with every request. ``declared``: as a scheme of the card says; ``warnings`` are for the user.
+
+    ``stored``: the scheme whose stored login is used, or empty.
+    """
 
     headers: dict[str, str] = {}
     query: dict[str, str] = {}
     cookies: dict[str, str] = {}
     warnings: list[str] = []
     declared: bool = False
+    stored: str = ""
 
     @property
     def any(self) -> bool:
         """Whether a credential is sent."""
-        return bool(self.headers or self.query or self.cookies)
+        return bool(self.headers or self.query or self.cookies or self.stored)
 
 
 def attach_plainly(given: Credentials) -> Attachment:
@@ -63,8 +74,8 @@ def attach_plainly(given: Credentials) -> Attachment:
     return found
 
 
-def attach(card: AgentCard, given: Credentials) -> Attachment:
-    """By the card.
+def attach(card: AgentCard, given: Credentials, reference: str = "") -> Attachment:
+    """By the card; ``reference`` is how it was named, for hints.
 
     Raises CredentialsMissingError when no alternative can be met, UsageError when nothing says where an API key goes.
     """
@@ -80,7 +91,7 @@ def attach(card: AgentCard, given: Credentials) -> Attachment:
         alternatives = [names for names in alternatives if given.scheme in names] or [[given.scheme]]
     met = [names for names in alternatives if all(_meets(card, name, given) for name in names)]
     if not met:
-        raise _missing(card, alternatives, given)
+        raise _missing(card, alternatives, given, reference)
     return _attach_to(card, next(filter(None, met), met[0]), given)
 
 
@@ -92,8 +103,12 @@ def _meets(card: AgentCard, name: str, given: Credentials) -> bool:
         return bool(given.api_key) and scheme.api_key_security_scheme.location in ("header", "query", "cookie")
     if scheme.http_auth_security_scheme is not None:
         word = scheme.http_auth_security_scheme.scheme.lower()
-        return bool(given.basic if word == "basic" else given.bearer if word == "bearer" else "")
-    return bool(given.bearer) and scheme.mtls_security_scheme is None
+        if word == "basic":
+            return bool(given.basic)
+        return word == "bearer" and (bool(given.bearer) or name in given.stored)
+    if scheme.mtls_security_scheme is not None:
+        return given.certificate
+    return bool(given.bearer) or name in given.stored
 
 
 def _attach_to(card: AgentCard, names: Sequence[str], given: Credentials) -> Attachment:
@@ -101,7 +116,11 @@ def _attach_to(card: AgentCard, names: Sequence[str], given: Credentials) -> Att
     for name in names:
         scheme = card.security_schemes[name]
         key = scheme.api_key_security_scheme
-        if key is None:
+        if scheme.mtls_security_scheme is not None:
+            continue
+        if key is None and not given.bearer and name in given.stored:
+            found.stored = name
+        elif key is None:
             http = scheme.http_auth_security_scheme
             _authorize(found, given, basic=http is not None and http.scheme.lower() == "basic")
         else:
@@ -138,17 +157,23 @@ def _attach_unasked(given: Credentials) -> Attachment:
     return found
 
 
-def _missing(card: AgentCard, alternatives: Sequence[Sequence[str]], given: Credentials) -> CredentialsMissingError:
+def _missing(
+    card: AgentCard, alternatives: Sequence[Sequence[str]], given: Credentials, reference: str
+) -> CredentialsMissingError:
     names = list(dict.fromkeys(name for alternative in alternatives for name in alternative))
     schemes = ", ".join(f"{name} ({describe_scheme(card.security_schemes.get(name))})" for name in names)
-    wanted = [_remedy(card.security_schemes.get(name)) for name in names]
+    wanted = [_remedy(card.security_schemes.get(name), reference) for name in names]
     what = "other credentials than those given" if given.any else "credentials"
     return CredentialsMissingError(f"the agent wants {what}: {schemes}", hint=next(filter(None, wanted), ""))
 
 
-def _remedy(scheme: SecurityScheme | None) -> str:
-    if scheme is None or scheme.mtls_security_scheme is not None:
+def _remedy(scheme: SecurityScheme | None, reference: str) -> str:
+    if scheme is None:
         return ""
+    if scheme.mtls_security_scheme is not None:
+        return "export DRAGOMAN_CLIENT_CERT=... DRAGOMAN_CLIENT_KEY=..."
+    if takes_tokens(scheme) and reference:
+        return quoted(["dragoman", "auth", "login", "-a", reference, "--client-id", "ID"])
     if scheme.api_key_security_scheme is not None:
         return "export A2ACLI_API_KEY=..."
     http = scheme.http_auth_security_scheme

@@ -55,6 +55,12 @@ class FileError(CommandError):
     code = "DRAGOMAN_ERR_FILE"
 
 
+class OriginError(CommandError):
+    """A stored credential would go to an origin that it was not issued for."""
+
+    code, exit_status = "DRAGOMAN_ERR_ORIGIN", 4
+
+
 class SignalError(CommandError):
     """A signal ended the program: ``number`` is SIGINT or SIGTERM."""
 

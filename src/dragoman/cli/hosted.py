@@ -23,6 +23,11 @@ _NOT_HOSTED = {
     "grpc_port": "--grpc-port",
     "websocket": "--websocket",
     "cors": "--cors",
+    "tls_cert": "--tls-cert",
+    "tls_client_ca": "--tls-client-ca",
+    "api_key_env": "--api-key-env",
+    "jwt_issuer": "--jwt-issuer",
+    "rate_limit": "--rate-limit",
 }
 """Options of what does not pass the front of AgentCore."""
 

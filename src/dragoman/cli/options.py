@@ -166,7 +166,11 @@ class Leaf(click.Command):
         self.calls_agents = calls_agents
         self.examples = tuple(examples)
         super().__init__(
-            name, params=[*self.own, *global_options()], help=help, callback=action, context_settings=CONTEXT
+            name,
+            params=[*self.own, *_without(global_options(), self.own)],
+            help=help,
+            callback=action,
+            context_settings=CONTEXT,
         )
 
     def invoke(self, ctx: click.Context) -> int:
@@ -187,6 +191,12 @@ class Leaf(click.Command):
         if self.examples:
             with formatter.section("Examples"):
                 formatter.write("".join(f"  $ {line}\n" for line in self.examples))
+
+
+def _without(options: list[click.Parameter], own: Sequence[click.Parameter]) -> list[click.Parameter]:
+    """Global options but for those that mean something else to a command."""
+    taken = {flag for param in own for flag in param.opts if isinstance(param, click.Option)}
+    return [option for option in options if taken.isdisjoint(option.opts)]
 
 
 def records(ctx: click.Context, params: Sequence[click.Parameter]) -> list[tuple[str, str]]:

@@ -10,13 +10,13 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 
-from dragoman.cli.classify import Failure, classify
+from dragoman.cli.classify import AUTH_FAILED, Failure, classify
 from dragoman.cli.failures import CommandError, SignalError, TimeLimitError
 from dragoman.cli.hints import hint_for
 from dragoman.cli.options import Run
 from dragoman.cli.output import ClosedOutputError, Screen
 from dragoman.cli.reporting import report, trace
-from dragoman.cli.resume import Hint
+from dragoman.cli.resume import Hint, quoted
 from dragoman.cli.session import Session
 from dragoman.cli.values import show_duration
 
@@ -108,6 +108,9 @@ def _fail(session: Session, error: Exception, sending: bool) -> int:
 
 
 def _hint(session: Session, failure: Failure, sending: bool) -> str:
+    if session.login is not None and failure.code == AUTH_FAILED:
+        where = ["-a", session.card_reference, "--client-id", session.login.client_id]
+        return quoted(["dragoman", "auth", "login", *where])
     return hint_for(
         failure.code, session.words, reference=session.card_reference, task_id=session.named_task, sending=sending
     )

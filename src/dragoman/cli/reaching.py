@@ -5,13 +5,19 @@ Spec: A2ACLI_AUTH_001, A2ACLI_AUTH_003, A2ACLI_TX_001 to A2ACLI_TX_003; sections
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import os
+import stat
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
 
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.auth.choosing import Part
+from dragoman.auth.client_certificates import pem_pair, tls_context
+from dragoman.auth.credentials import ClientCertificate
+from dragoman.auth.presenting import Presenter
 from dragoman.bindings.grpc.addresses import parse_address
 from dragoman.cli.credentials import Attachment, attach, attach_plainly
 from dragoman.cli.failures import NoTransportError, UsageError
@@ -21,18 +27,21 @@ from dragoman.cli.references import read_reference
 from dragoman.cli.resume import words_of
 from dragoman.cli.runtimes import reach_runtime, read_runtime_card, runtime_of
 from dragoman.cli.session import Session
+from dragoman.cli.signatures import take_signed
+from dragoman.cli.stored import logins_for, source_of, written_origin
 from dragoman.cli.watching import Watch
 from dragoman.cli.wire import Dump
 from dragoman.client import Client, ClientTls, Connection, GrpcClientSettings, Poll, Reconnect, Target, connect
+from dragoman.client.authorized import Authorized
 from dragoman.client.card_cache import FetchedCard
 from dragoman.client.cards import BINDINGS, GRPC, PRESENT, VERSIONS, check_interface, generation_of
 from dragoman.errors import ExtensionSupportRequiredError, VersionNotSupportedError
+from dragoman.extensions import ClientExtension, IdempotentSends, ResumableStreams, TraceContext
 from dragoman.http.client import HttpClient, HttpxClient
 from dragoman.http.guard import is_loopback_host, parse_target, shown
 from dragoman.http.tap import make_client
 from dragoman.model import AgentCard, AgentInterface
 from dragoman.ports.operations import Operations
-from dragoman.protocol.extensions import RESUMABLE_STREAMS
 from dragoman.proxy import UpstreamOptions
 
 # Cuts are mended quickly or not at all: then the wait goes on by polling.
@@ -68,7 +77,7 @@ async def reach(session: Session, given: str | None = None) -> AsyncIterator[Age
     reference = session.reference(given)
     session.words = words_of(session.configuration, reference)
     async with _client(session) as client:
-        fetched = await _fetch(session, reference, client) if reference else None
+        fetched = await take_signed(session, await _fetch(session, reference, client), client) if reference else None
         connection, choice = _by_card(session, fetched, client) if fetched else _by_endpoint(session, client)
         async with connection as connected:
             agent = Agent(connected, choice, session["ignore_capabilities"])
@@ -101,6 +110,19 @@ async def read_card(session: Session, given: str | None = None) -> FetchedCard:
         return await _fetch(session, reference, client)
 
 
+async def read_cards(session: Session, references: Sequence[str]) -> list[FetchedCard]:
+    """The cards of several references, each read anew."""
+    _warn_of_insecurity(session)
+    async with open_client(session) as client:
+        http = HttpClient(client, connect_timeout=session["connect_timeout"])
+        return [await read_reference(each, http, dict(session["card_header"])) for each in references]
+
+
+def open_client(session: Session) -> HttpxClient:
+    """A client with the certificates that the user trusts. To be closed."""
+    return _client(session)
+
+
 async def arrange(session: Session, given: str | None = None) -> tuple[Target, UpstreamOptions]:
     """What it takes to call an agent for others: its card's place, and how it is called with the user's settings.
 
@@ -116,18 +138,45 @@ async def arrange(session: Session, given: str | None = None) -> tuple[Target, U
         extensions=session["extension"],
         timeout=session["request_timeout"],
         connect_timeout=session["connect_timeout"],
-        http=_client(session),
+        http=(http := _client(session)),
         grpc=_grpc(session),
         versions=(generation_of(session["a2a_version"] or PRESENT) or PRESENT,),
     )
-    if session["transport"] or session.attached.query:
+    if session.login is not None:
+        options["credentials"] = source_of(session, session.login, http_url(choice.interface), http)
+    if session["transport"] or session.attached.query or session.attached.any:
         options["interface"] = replace(choice.interface, url=_with_query(choice.interface, session))
     return fetched.url or session.card_reference, options
 
 
 def _client(session: Session) -> HttpxClient:
     dump = Dump(session.screen, session.redactor, session.started) if session.notes.debugging else None
-    return make_client(insecure=session["insecure"], ca_file=session["ca_cert"] or "", tap=dump)
+    shown = client_certificate(session)
+    tls = tls_context(shown, insecure=session["insecure"], roots=session["ca_cert"] or None) if shown else None
+    return make_client(insecure=session["insecure"], ca_file=session["ca_cert"] or "", tap=dump, tls=tls)
+
+
+def client_certificate(session: Session) -> ClientCertificate | None:
+    """The certificate to show in TLS. Raises UsageError for a key alone."""
+    certificate, key = session["client_cert"], session["client_key"]
+    if not certificate:
+        if key:
+            raise UsageError("--client-key needs --client-cert")
+        return None
+    passphrase = os.environ.get("DRAGOMAN_CLIENT_KEY_PASSPHRASE", "")
+    session.redactor.learn([passphrase])
+    _warn_of_open_key(session, key or certificate)
+    return ClientCertificate(certificate=certificate, key=key or certificate, password=passphrase)
+
+
+def _warn_of_open_key(session: Session, path: str) -> None:
+    try:
+        is_open = os.name == "posix" and stat.S_IMODE(os.stat(os.path.expanduser(path)).st_mode) & 0o077
+    except OSError:
+        return  # whoever reads it says so
+    if is_open and path not in session.warned:
+        session.warned.add(path)
+        session.notes.warn(f"the key in {path} can be read by others (chmod 600 {path})")
 
 
 async def _fetch(session: Session, reference: str, client: HttpxClient) -> FetchedCard:
@@ -152,14 +201,19 @@ def _choose(session: Session, fetched: FetchedCard) -> Choice:
     if not choice.preferred:
         wanted = ", ".join(session["transport"])
         session.notes.note(f"the agent does not offer {wanted}; {choice.interface.protocol_binding} is used")
-    _attach(session, attach(fetched.card, session.credentials()), _http_url(choice.interface), fetched.url)
+    logins = logins_for(session, fetched)
+    given = replace(session.credentials(), stored=frozenset(logins))
+    place = http_url(choice.interface)
+    attachment = attach(fetched.card, given, session.card_reference)
+    _attach(session, attachment, place, fetched.url)
+    session.login = logins.get(attachment.stored)
     return choice
 
 
 def _by_endpoint(session: Session, client: HttpxClient) -> tuple[Connection, None]:
     interface = _endpoint(session)
     _warn_of_insecurity(session)
-    _attach(session, attach_plainly(session.credentials()), _http_url(interface), "")
+    _attach(session, attach_plainly(session.credentials()), http_url(interface), "")
     return _connect(session, None, interface, client, session["extension"]), None
 
 
@@ -179,7 +233,11 @@ def _endpoint(session: Session) -> AgentInterface:
 
 
 def _connect(
-    session: Session, card: AgentCard | None, interface: AgentInterface, client: HttpxClient, extensions: Sequence[str]
+    session: Session,
+    card: AgentCard | None,
+    interface: AgentInterface,
+    client: HttpxClient,
+    extensions: Sequence[str | ClientExtension],
 ) -> Connection:
     target = replace(interface, url=_with_query(interface, session))
     interval = session["poll_interval"]
@@ -190,13 +248,17 @@ def _connect(
         extensions=extensions,
         timeout=session["request_timeout"],
         idle_timeout=None,
-        interceptors=[lambda operations: _watch(session, operations)],
+        interceptors=[
+            lambda operations: _watch(session, operations),
+            lambda operations: _show_login(session, target, client, operations),
+        ],
         connect_timeout=session["connect_timeout"],
         http=client,
         reconnect=_RECONNECT,
         poll=Poll(first=interval, longest=interval),
         check_capabilities=not session["ignore_capabilities"],
         grpc=_grpc(session),
+        signatures="off",  # the card was verified when it was read
     )
 
 
@@ -209,7 +271,20 @@ def _headers(session: Session) -> dict[str, str]:
 
 
 def _grpc(session: Session) -> GrpcClientSettings:
-    return GrpcClientSettings(tls=ClientTls(roots=session["ca_cert"]) if session["ca_cert"] else None)
+    shown, roots = client_certificate(session), session["ca_cert"] or None
+    if shown is None:
+        return GrpcClientSettings(tls=ClientTls(roots=roots) if roots else None)
+    certificate, key = pem_pair(shown)
+    return GrpcClientSettings(tls=ClientTls(roots=roots, certificate=certificate, key=key))
+
+
+def _show_login(session: Session, interface: AgentInterface, client: HttpxClient, operations: Operations) -> Operations:
+    """Operations that show the token of a stored login, and refresh it."""
+    if session.login is None:
+        return operations
+    place = http_url(interface)
+    session.presenter = Presenter([Part(source_of(session, session.login, place, client))])
+    return Authorized(operations, session.presenter, place, (place, written_origin(place)))
 
 
 def _watch(session: Session, operations: Operations) -> Operations:
@@ -231,18 +306,23 @@ def _attach(session: Session, attachment: Attachment, interface_url: str, card_u
         session.notes.warn(f"the credential goes to {shown(interface_url)} without encryption")
 
 
-def _extensions(session: Session, card: AgentCard) -> list[str]:
+_KNOWN: Mapping[str, ClientExtension] = {
+    extension.uri: extension for extension in (ResumableStreams(), IdempotentSends(), TraceContext())
+}
+
+
+def _extensions(session: Session, card: AgentCard) -> list[str | ClientExtension]:
     """The extensions to ask for. Raises ExtensionSupportRequiredError for a required one that is not known."""
-    named = list(session["extension"])
+    named: list[str] = list(session["extension"])
     for extension in card.capabilities.extensions:
         if extension.required and extension.uri not in named:
-            if extension.uri != RESUMABLE_STREAMS:
+            if extension.uri not in _KNOWN:
                 raise ExtensionSupportRequiredError(
                     f"the agent requires the extension {extension.uri}; --extension {extension.uri} declares it",
                     metadata={"extension": extension.uri},
                 )
             named.append(extension.uri)
-    return named
+    return [_KNOWN.get(uri, uri) for uri in named]
 
 
 def _warn_of_insecurity(session: Session) -> None:
@@ -274,7 +354,7 @@ def _with_query(interface: AgentInterface, session: Session) -> str:
     return f"{url}{'&' if '?' in url else '?'}{urlencode(query)}"
 
 
-def _http_url(interface: AgentInterface) -> str:
+def http_url(interface: AgentInterface) -> str:
     """The address of an interface in the form of HTTP, to be compared with others."""
     if interface.protocol_binding != GRPC:
         return interface.url

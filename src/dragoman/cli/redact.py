@@ -20,7 +20,12 @@ _SECRET_HEADERS = frozenset(
     {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "x-a2a-notification-token"}
 )
 _PLAIN_PARAMETERS = frozenset({"traceparent", "tracestate", "x-request-id", "user-agent"})
-_MEMBERS = re.compile(r'("(?:token|credentials|access_token|refresh_token|client_secret)"\s*:\s*)"(?:[^"\\]|\\.)*"')
+_MEMBERS = re.compile(
+    r'("(?:token|credentials|access_token|refresh_token|id_token|device_code|client_secret)"\s*:\s*)"(?:[^"\\]|\\.)*"'
+)
+_FORM = re.compile(
+    r"((?:^|[?&\s])(?:access_token|refresh_token|device_code|client_secret|client_assertion|code|code_verifier)=)[^&\s]+"
+)
 _USER_INFO = re.compile(r"(\w[\w+.-]*://)[^/\s@]*@")
 
 
@@ -46,6 +51,7 @@ class Redactor:
         """Text without secrets."""
         for secret in self._secrets:
             text = text.replace(secret, REDACTED)
+        text = _FORM.sub(rf"\1{REDACTED}", text)
         return _USER_INFO.sub(rf"\1{REDACTED}@", _MEMBERS.sub(rf'\1"{REDACTED}"', text))
 
 

@@ -79,7 +79,7 @@ def words_of(configuration: Configuration, reference: str) -> Words:
         where += ["--transport", binding]
     for uri in configuration["extension"]:
         where += ["--extension", uri]
-    for key in ("a2a_version", "config", "tenant", "scheme", "api_key_header", "ca_cert"):
+    for key in ("a2a_version", "config", "tenant", "scheme", "api_key_header", "ca_cert", "client_cert", "client_key"):
         if configuration[key]:
             where += [f"--{BY_KEY[key].name}", str(configuration[key])]
     if configuration["insecure"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import socket
 import traceback
 from collections.abc import Mapping, Sequence
@@ -17,12 +16,22 @@ from dragoman.bindings.websocket import WEBSOCKET, WebSocketBinding
 from dragoman.cli.failures import UsageError
 from dragoman.cli.hosted import run_hosted
 from dragoman.cli.loading import load
+from dragoman.cli.logs import FORMATS, set_up_logs
 from dragoman.cli.options import Leaf, Run, option
+from dragoman.cli.protecting import (
+    PROTECTING,
+    in_the_clear,
+    read_rate_limit,
+    read_security,
+    read_tls,
+    refuse_protection,
+)
 from dragoman.cli.reloading import restart_on_change
+from dragoman.cli.several import BY, MORE, announce_several, load_several, make_group
 from dragoman.errors import ConfigurationError, DragomanError
 from dragoman.model import AgentCard
 from dragoman.runtime import Limits
-from dragoman.server import App, GrpcServerSettings, ServerTls
+from dragoman.server import AgentGroup, App, Application, GrpcServerSettings, ServerTls
 from dragoman.server.dialects import VERSIONS, checked_versions
 from dragoman.server.serving import base_url, listen, run_app
 
@@ -32,6 +41,8 @@ LEVELS = ("debug", "info", "warning", "error")
 def _run(
     run: Run,
     target: str,
+    more: Sequence[str],
+    by: str,
     host: str,
     port: int,
     store: str,
@@ -40,63 +51,82 @@ def _run(
     lease: float,
     cors: Sequence[str],
     log_level: str,
+    log_format: str,
     reload: bool,
     websocket: bool,
     versions: tuple[str, ...] | None,
     agentcore: bool,
     **beside: Any,
 ) -> int:
-    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    set_up_logs(log_level, log_format)
     if reload and restart_on_change():
         return 0
     try:
-        agent = load(target)
+        several = load_several((target, *more)) if more or "=" in target else None
+        agent = load(target) if several is None else next(iter(several.values()))
     except DragomanError:
         raise
     except Exception:
         # A fault in the author's own code: the author has to see where.
         traceback.print_exc()
         return 1
+    if agentcore and several is not None:
+        raise UsageError("--agentcore serves one agent")
     if agentcore or isinstance(agent, AgentCoreApp):
         if isinstance(agent, App):
             raise UsageError("--agentcore is for an Agent, or for what agentcore.app(agent, …) makes")
         return run_hosted(agent, click.get_current_context().params, _announce_hosted)
-    grpc = grpc_settings(beside)
+    grpc, tls = grpc_settings(beside), read_tls(beside)
+    security = None if isinstance(agent, App) or several is not None else read_security(beside, agent)
     listening = listen(host, port)
-    address = public_url or base_url(listening)
+    address = public_url or base_url(listening, tls=tls is not None)
     if isinstance(agent, App):
+        refuse_protection(beside)
         if websocket:
             raise UsageError("--websocket is for an Agent; an App names its bindings itself: App(bindings=[…])")
         if versions:
             raise UsageError("--versions is for an Agent; an App names its versions itself: App(versions=(…))")
-        app = agent
+        app: Application = agent
     else:
-        limits = Limits(shutdown_grace=grace, lease=lease)
-        app = App(
-            agent,
-            store=store,
-            public_url=address,
-            cors=cors,
-            limits=limits,
-            infer_version=reload,
-            bindings=[WebSocketBinding()] if websocket else (),
-            versions=versions or VERSIONS,
-        )
-    _serve(app, listening, address, None if isinstance(agent, App) else store, grpc)
+        settings: dict[str, Any] = {
+            "store": store,
+            "public_url": address,
+            "cors": cors,
+            "limits": Limits(shutdown_grace=grace, lease=lease),
+            "infer_version": reload,
+            "bindings": [WebSocketBinding()] if websocket else (),
+            "versions": versions or VERSIONS,
+            "rate_limit": read_rate_limit(beside),
+        }
+        if several is not None:
+            app = make_group(several, beside, by, settings)
+        else:
+            app = App(agent, security=security, **settings)
+    _serve(app, listening, address, None if isinstance(agent, App) else store, grpc, tls)
     return 0
 
 
 def _serve(
-    app: App, listening: socket.socket, address: str, store: str | None, grpc: GrpcServerSettings | None
+    app: Application,
+    listening: socket.socket,
+    address: str,
+    store: str | None,
+    grpc: GrpcServerSettings | None,
+    tls: ServerTls | None,
 ) -> None:
     warning = exposure(listening, address)
 
     def announce() -> None:
         card = app.card(app.public_url or address)
-        _announce(card, store, [note for note in (warning, plaintext(card, grpc)) if note])
+        clear = in_the_clear(app.public_url or address, secured=bool(card.security_schemes))
+        if isinstance(app, AgentGroup):
+            announce_several(app, app.public_url or address)
+            _announce_rest(store, [note for note in (warning, clear, plaintext(card, grpc)) if note])
+            return
+        _announce(card, store, [note for note in (warning, clear, plaintext(card, grpc)) if note])
 
     with contextlib.suppress(KeyboardInterrupt):
-        run_app(app, listening, grpc=grpc, on_ready=announce)
+        run_app(app, listening, grpc=grpc, tls=tls, on_ready=announce)
 
 
 def grpc_settings(given: Mapping[str, Any]) -> GrpcServerSettings | None:
@@ -126,7 +156,7 @@ def plaintext(card: AgentCard, grpc: GrpcServerSettings | None) -> str:
 def exposure(listening: socket.socket, address: str) -> str:
     """What to tell someone who listens on every interface without saying by which address clients come."""
     host = listening.getsockname()[0]
-    if host in ("0.0.0.0", "::") and address == base_url(listening):
+    if host in ("0.0.0.0", "::") and address in (base_url(listening), base_url(listening, tls=True)):
         return f"listening on {host}, but the card says {address}; set --public-url to what clients use"
     return ""
 
@@ -153,6 +183,10 @@ def _announce(card: AgentCard, store: str | None, notes: Sequence[str]) -> None:
             print(f"  grpc   {interface.url}")
         elif interface.protocol_binding == WEBSOCKET:
             print(f"  ws     {interface.url}")
+    _announce_rest(store, notes)
+
+
+def _announce_rest(store: str | None, notes: Sequence[str]) -> None:
     if store is not None:
         print(f"  store  {_without_password(store)}")
     for note in notes:
@@ -228,6 +262,7 @@ RUN = Leaf(
     "where it is, e.g. echo:agent.",
     [
         click.Argument(["target"], metavar="MODULE:AGENT"),
+        MORE,
         *LISTENING,
         option(
             "--port",
@@ -244,6 +279,7 @@ RUN = Leaf(
             default=10.0,
             help="Seconds after which the work of a lost process is taken over.",
         ),
+        BY,
         option("--websocket", is_flag=True, help="Serve the WebSocket binding, too, at /ws."),
         option(
             "--agentcore",
@@ -259,11 +295,23 @@ RUN = Leaf(
             help="debug, info, warning or error.",
         ),
         option(
+            "--log-format",
+            metavar="FORMAT",
+            type=click.Choice(FORMATS),
+            default="text",
+            help="text, or json: one object a line.",
+            envvar="DRAGOMAN_LOG_FORMAT",
+        ),
+        *PROTECTING,
+        option(
             "--reload",
             is_flag=True,
             help="For development: restart when a file changes; A2A-Version may be missing.",
         ),
     ],
     calls_agents=False,
-    examples=("dragoman run echo:agent --store tasks.db",),
+    examples=(
+        "dragoman run echo:agent --store tasks.db",
+        "dragoman run billing:agent travel:agent",
+    ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from dragoman.cli.options import Leaf, Run, argument, option
 from dragoman.cli.parts import DATA, FILE, MEDIA_TYPE, TEXT, Given, PartReader, arrange, read_file
 from dragoman.cli.program import run_client
 from dragoman.cli.reaching import Agent, reach
+from dragoman.cli.secrets import learn, secret_of, warn_of_plain
 from dragoman.cli.session import Session
 from dragoman.cli.showing import exit_status, following, show_answer, warn_of_outcome
 from dragoman.client import MessageOptions, Result
@@ -116,16 +116,17 @@ def _options(
         context_id=configuration["context_id"] or "",
     )
     if push_url:
-        token = os.environ.get(push_token_env, "") if push_token_env else ""
-        if push_token_env and not token:
-            raise UsageError(f"--push-token-env: there is no variable {push_token_env}")
-        options["push"] = TaskPushNotificationConfig(url=push_url, token=token)
+        options["push"] = TaskPushNotificationConfig(url=push_url, token=secret_of("--push-token", push_token_env))
     return options
 
 
 async def _talk(session: Session, agent: Agent, asked: _Asked, options: MessageOptions) -> int:
     session.named_task = options.get("task_id", "")
     message, options = _compose(session, asked, options)
+    push = options.get("push")
+    if push is not None:
+        learn(session, push.token, push.authentication.credentials if push.authentication is not None else "")
+        warn_of_plain(session, push.url)
     async with following(session, events=asked.stream) as tell:
         follower = Follower(session, agent, tell, history=asked.history)
         if asked.stream and not agent.streams:

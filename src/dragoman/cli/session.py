@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from dragoman.auth.presenting import Presenter
+from dragoman.auth.token_store import StoredLogin
 from dragoman.cli.config import Configuration, foreign_warnings, unknown_keys
 from dragoman.cli.credentials import Attachment, Credentials
 from dragoman.cli.failures import UsageError
@@ -24,7 +26,8 @@ class Session:
     """One run of a command.
 
     What is learned on the way: ``card_reference`` and ``fetched``, the card that was read; ``words``, how the agent was
-    named; ``attached``, the credential that goes with requests; ``task_id`` and ``state`` of the task in work,
+    named; ``attached``, the credential that goes with requests, ``login`` a stored one and
+    ``presenter`` what shows it; ``task_id`` and ``state`` of the task in work,
     ``named_task`` the one that the user named.
     """
 
@@ -40,6 +43,9 @@ class Session:
         self.started = time.monotonic()
         self.words = Words()
         self.attached = Attachment()
+        self.login: StoredLogin | None = None
+        self.presenter: Presenter | None = None
+        self.warned: set[str] = set()
         self.watch: Watch | None = None
         self.card_reference = ""
         self.fetched: FetchedCard | None = None
@@ -86,8 +92,18 @@ class Session:
 
     def credentials(self) -> Credentials:
         """What the user gave."""
-        words = ("bearer", "api_key", "basic", "scheme")
-        return Credentials(**{key: self[key] or "" for key in words}, key_header=self["api_key_header"] or "")
+        return Credentials(
+            bearer=self["bearer"] or "",
+            api_key=self["api_key"] or "",
+            basic=self["basic"] or "",
+            scheme=self["scheme"] or "",
+            key_header=self["api_key_header"] or "",
+            certificate=bool(self["client_cert"]),
+        )
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
 
     def _tell_of_configuration(self) -> None:
         for warning in (*self.configuration.notes, *foreign_warnings(self.configuration)):

@@ -78,7 +78,7 @@ SETTINGS: tuple[Setting, ...] = (
     _value(
         "agent-card",
         "REF",
-        "The agent to talk to: a host, the URL of an agent or of its card, or a file.",
+        "The agent to talk to: a host, the URL of its card, or a file.",
         env="A2ACLI_AGENT_CARD",
         short="-a",
         shown="none",
@@ -297,6 +297,25 @@ SETTINGS: tuple[Setting, ...] = (
     _flag("insecure", "Do not verify certificates of TLS. Warns.", env="A2ACLI_INSECURE"),
     _value(
         "ca-cert", "FILE", "Certificates to trust in place of the system's.", env="DRAGOMAN_CA_CERT", shown="system"
+    ),
+    _value(
+        "client-cert",
+        "FILE",
+        "Certificate to show in TLS, in PEM, with the chain behind it.",
+        env="DRAGOMAN_CLIENT_CERT",
+        shown="none",
+    ),
+    _value(
+        "client-key",
+        "FILE",
+        "Its key, in PEM; the passphrase of an encrypted one is in DRAGOMAN_CLIENT_KEY_PASSPHRASE.",
+        env="DRAGOMAN_CLIENT_KEY",
+        shown="in the file of --client-cert",
+    ),
+    _flag(
+        "no-stored-token",
+        "Do not use the logins that are kept (auth login).",
+        env="DRAGOMAN_NO_STORED_TOKEN",
     ),
     _flag(
         "ignore-capabilities",

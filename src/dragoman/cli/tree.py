@@ -34,14 +34,29 @@ def _entry(words: str, place: str, tier: int, summary: str) -> Entry:
 
 COMMANDS = (
     _entry("card get", "card:GET", 1, "Fetch an agent's card and show it."),
+    _entry("card lint", "card_lint:LINT", 0, "Look for what is wrong with a card, and what is unwise."),
+    _entry("card verify", "card_verify:VERIFY", 0, "Verify the signatures of a card."),
+    _entry("card sign", "card_sign:SIGN", 0, "Sign a card in a file."),
+    _entry("card key new", "card_key:NEW", 0, "Make a key pair to sign cards with."),
+    _entry("card key jwks", "card_key:JWKS", 0, "Print the public JWK set of keys."),
+    _entry("card new", "card_new:NEW", 0, "Print a card to begin with."),
+    _entry("card diff", "card_diff:DIFF", 0, "Show how two cards differ."),
     _entry("send", "send:SEND", 1, "Send a message: begin or continue an interaction."),
     _entry("task get", "task:GET", 1, "Show a task, or wait for it."),
     _entry("task cancel", "task:CANCEL", 1, "Cancel a task."),
     _entry("task list", "task:LIST", 2, "List tasks."),
     _entry("task subscribe", "task:SUBSCRIBE", 2, "Follow a running task."),
     _entry("task download", "download:DOWNLOAD", 2, "Save the artifacts of a task."),
+    _entry("auth login", "auth:LOGIN", 2, "Log in to an agent, and keep the token."),
+    _entry("auth status", "auth:STATUS", 0, "Show the logins that are kept."),
+    _entry("auth logout", "auth:LOGOUT", 0, "Forget logins."),
+    _entry("task push-config create", "push_config:CREATE", 2, "Have a webhook told about a task."),
+    _entry("task push-config get", "push_config:GET", 2, "Show what a webhook of a task is told by."),
+    _entry("task push-config list", "push_config:LIST", 2, "List the webhooks of a task."),
+    _entry("task push-config delete", "push_config:DELETE", 2, "Tell a webhook no more."),
     _entry("config show", "configure:SHOW", 2, "Show the settings in effect and where they come from."),
     _entry("completion", "completion:COMPLETION", 2, "Print a script for the completion of a shell."),
+    _entry("webhook listen", "webhook:LISTEN", 3, "Take push notifications, and print them."),
     _entry("run", "run:RUN", 0, "Serve your own agent, MODULE:AGENT."),
     _entry("agentcore dev", "agentcore:DEV", 0, "Run an agent behind a stand-in for AgentCore."),
     _entry("agentcore init", "agentcore:INIT", 0, "Write what makes a container of an agent for AgentCore."),
@@ -51,7 +66,11 @@ COMMANDS = (
 )
 GROUPS = {
     "card": "Agent cards.",
+    "card key": "Keys that cards are signed with.",
     "task": "Tasks of an agent.",
+    "task push-config": "Webhooks of a task, which the agent tells what comes of it.",
+    "webhook": "Push notifications of agents.",
+    "auth": "Logins to agents.",
     "config": "Settings.",
     "agentcore": "Amazon Bedrock AgentCore: rehearse a deployment, and prepare one.",
 }
@@ -96,7 +115,8 @@ class Branch(click.Group):
         for entry in self.entries():
             if entry.words == words:
                 return load(entry)
-        return Branch(words, GROUPS[cmd_name]) if not self.words and cmd_name in GROUPS else None
+        group = GROUPS.get(" ".join(words))
+        return Branch(words, group) if group is not None else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -9,10 +9,11 @@ from dragoman.client.content import SendOptions
 from dragoman.client.conversation import Conversation
 from dragoman.client.dialects import V03Settings
 from dragoman.client.in_process import InProcess
+from dragoman.client.origins import CredentialOriginError
 from dragoman.client.progress import StreamEvent
 from dragoman.client.reconnect import Reconnect
 from dragoman.client.result import Result
-from dragoman.client.running import Poll
+from dragoman.client.running import Poll, Pushed
 from dragoman.client.settings import CallOptions, Interceptor, MessageOptions
 from dragoman.client.streams import ClientStream
 from dragoman.client.targets import Target, fetch_card
@@ -26,12 +27,14 @@ __all__ = [
     "ClientTls",
     "Connection",
     "Conversation",
+    "CredentialOriginError",
     "FetchedCard",
     "GrpcClientSettings",
     "InProcess",
     "Interceptor",
     "MessageOptions",
     "Poll",
+    "Pushed",
     "Reconnect",
     "Result",
     "SendOptions",

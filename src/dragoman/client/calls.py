@@ -60,6 +60,11 @@ class Calls:
         self.signatures = signatures or SignatureReport()
         self._later = LateCloser()
 
+    @property
+    def declared(self) -> frozenset[str]:
+        """The extensions that the card declares."""
+        return frozenset(extension.uri for extension in self.card.capabilities.extensions)
+
     def offers(self, capability: str) -> bool:
         """Whether the agent offers a capability, as far as it is known. Absent counts as false (Spec: CARD-25)."""
         if not self.settings.check_capabilities:
@@ -143,7 +148,7 @@ class Calls:
         return CallContext(extensions=beside.extensions, parameters=beside.headers, timeout=timeout)
 
     def _resumable(self) -> bool:
-        return any(extension.uri == RESUMABLE_STREAMS for extension in self.card.capabilities.extensions)
+        return RESUMABLE_STREAMS in self.declared
 
 
 def without_timeout(options: CallOptions) -> CallOptions:

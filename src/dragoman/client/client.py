@@ -18,10 +18,11 @@ from dragoman.client.content import Content, compose, without_waiting
 from dragoman.client.conversation import Conversation
 from dragoman.client.progress import Progress
 from dragoman.client.result import Result
-from dragoman.client.running import Follower, OnEvent
+from dragoman.client.running import Follower, OnEvent, Pushed
 from dragoman.client.settings import CallOptions, MessageOptions
 from dragoman.client.streams import ClientStream
 from dragoman.errors import InvalidAgentResponseError, RequestTimeoutError, TaskNotCancelableError
+from dragoman.extensions import method_operation
 from dragoman.model import (
     CANCEL_TASK,
     CREATE_TASK_PUSH_NOTIFICATION_CONFIG,
@@ -47,6 +48,7 @@ from dragoman.model import (
     ListTasksRequest,
     ListTasksResponse,
     Message,
+    OpenMessage,
     SendMessageRequest,
     SendMessageResponse,
     SubscribeToTaskRequest,
@@ -76,6 +78,8 @@ class Client:
     def __init__(self, calls: Calls, interface: Callable[[], AgentInterface]) -> None:
         self._calls = calls
         self._interface = interface
+        self.check_further_card: Callable[[AgentCard, str], Awaitable[None]] | None = None
+        """Verifies another card of the agent, in a version of the protocol, by the policy of the connection."""
 
     @property
     def card(self) -> AgentCard:
@@ -119,26 +123,45 @@ class Client:
         return self._stream(self._compose(content, options), options, _ASKING)
 
     async def run(
-        self, content: Content, *, on_event: OnEvent | None = None, **options: Unpack[MessageOptions]
+        self,
+        content: Content,
+        *,
+        on_event: OnEvent | None = None,
+        pushed: Pushed | None = None,
+        **options: Unpack[MessageOptions],
     ) -> Result:
         """Send a message and follow the task until it is over or waits for the caller, by whatever the agent offers.
 
         ``on_event`` sees every event on the way. ``timeout`` bounds all of it (default: no limit). Also raises
         StreamInterruptedError when the agent could not be reached again. Cancelling it leaves the task running.
+
+        With ``pushed``, what a webhook receiver expects (:meth:`dragoman.webhook.Receiver.expect`), no connection is
+        kept: the webhook goes with the message, and the task is asked for when there is news of it (Spec: PUSH-21).
+        Only a further message to a task waits for its answer.
         """
+        if pushed is not None:
+            options["push"] = pushed.config
         request = self._compose(content, options)
-        follower = self._follower(INTERRUPTED, options, on_event)
+        follower = self._follower(INTERRUPTED, options, on_event, pushed)
         return await self._within(
             options.get("timeout"), follower, self._run(request, without_timeout(options), follower)
         )
 
-    async def wait(self, task: TaskRef, *, on_event: OnEvent | None = None, **options: Unpack[CallOptions]) -> Result:
+    async def wait(
+        self,
+        task: TaskRef,
+        *,
+        on_event: OnEvent | None = None,
+        pushed: Pushed | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Result:
         """Follow an existing task until it is over or asks for input. Spec: SEND-11, SUB-07, INTASK-07.
 
         A task in AUTH_REQUIRED is waited for: it goes on by itself once it is authorized. ``timeout`` bounds all of it
-        (default: no limit).
+        (default: no limit). With ``pushed``, whose webhook the agent was given before, no connection is kept, as in
+        :meth:`run`.
         """
-        follower = self._follower(_ASKING, options, on_event)
+        follower = self._follower(_ASKING, options, on_event, pushed)
         followed = self._wait(_id(task), without_timeout(options), follower)
         return await self._within(options.get("timeout"), follower, followed)
 
@@ -281,11 +304,29 @@ class Client:
     # The card.
 
     async def get_extended_card(self, **options: Unpack[CallOptions]) -> AgentCard:
-        """The fuller card for authenticated callers. It becomes :attr:`card`. Spec: XCARD-01, XCARD-10."""
+        """The fuller card for authenticated callers. It becomes :attr:`card`. Spec: XCARD-01, XCARD-10.
+
+        Its signatures are subject to the policy of the connection: raises CardSignatureError.
+        """
         request = GetExtendedAgentCardRequest()
         card = await self._calls.call(GET_EXTENDED_AGENT_CARD, AgentCard, request, options)
+        if self.check_further_card is not None:
+            await self.check_further_card(card, self.interface.protocol_version)
         self._calls.card = card
         return card
+
+    # Extensions.
+
+    async def call_method(
+        self, name: str, params: Mapping[str, Any] | None = None, *, path: str = "", **options: Unpack[CallOptions]
+    ) -> dict[str, Any]:
+        """Call a method that an extension of the agent adds; ``extensions`` has to name it, if the client does not.
+
+        ``path`` is where HTTP+JSON has it, default ``/extensions/`` and the name. Spec: EXT-13.
+        """
+        op = method_operation(name, path or f"/extensions/{name}")
+        response = await self._calls.call(op, OpenMessage, OpenMessage(members=dict(params or {})), options)
+        return response.members
 
     # How.
 
@@ -311,7 +352,7 @@ class Client:
         return self._calls.stream(SUBSCRIBE_TO_TASK, request, options, progress, until=until)
 
     async def _run(self, request: SendMessageRequest, options: CallOptions, follower: Follower) -> Result:
-        streams = self._calls.offers("streaming")
+        streams = self._calls.offers("streaming") and not follower.is_pushed
         if not (streams and await follower.stream(self._stream(request, options, INTERRUPTED))):
             # An immediate answer about a task that was there before may show the state before the message.
             wait = bool(request.message.task_id)
@@ -320,12 +361,18 @@ class Client:
         return await follower.finish()
 
     async def _wait(self, task_id: str, options: CallOptions, follower: Follower) -> Result:
-        streams = self._calls.offers("streaming")
+        streams = self._calls.offers("streaming") and not follower.is_pushed
         if not (streams and await follower.stream(self._subscribe(Progress(task_id), options, _ASKING))):
             await follower.poll(task_id)
         return await follower.finish()
 
-    def _follower(self, until: frozenset[TaskState], options: CallOptions, on_event: OnEvent | None) -> Follower:
+    def _follower(
+        self,
+        until: frozenset[TaskState],
+        options: CallOptions,
+        on_event: OnEvent | None,
+        pushed: Pushed | None,
+    ) -> Follower:
         settings = self._calls.settings
         return Follower(
             until=until,
@@ -333,6 +380,7 @@ class Client:
             poll=settings.poll,
             reconnect=settings.reconnect,
             on_event=on_event,
+            pushed=pushed,
         )
 
     async def _within(self, timeout: float | None, follower: Follower, followed: Awaitable[Result]) -> Result:

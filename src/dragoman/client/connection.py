@@ -6,6 +6,7 @@ Spec: §8.2, §8.3.2, CARD-03, CARD-09 to CARD-12, TEN-02, VER-10, VER-11, AMB-7
 from __future__ import annotations
 
 import functools
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from importlib.util import find_spec
@@ -14,6 +15,8 @@ from types import TracebackType
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.auth.client_certificates import tls_context
+from dragoman.auth.credentials import Credentials
 from dragoman.bindings import jsonrpc, rest
 from dragoman.bindings.client_dialect import ClientDialect
 from dragoman.bindings.codec import ClientCodec
@@ -21,6 +24,7 @@ from dragoman.bindings.grpc.settings import GrpcClientSettings
 from dragoman.card import SignaturePolicy, SignatureReport
 from dragoman.card.trust import Mode, checked_policy
 from dragoman.client import dialects
+from dragoman.client.authorizing import Authorizing, certificate_of, read_credentials
 from dragoman.client.calls import Calls
 from dragoman.client.card_cache import CardCache, FetchedCard
 from dragoman.client.cards import (
@@ -45,9 +49,10 @@ from dragoman.client.older import OlderAgent
 from dragoman.client.reconnect import Reconnect
 from dragoman.client.running import Poll
 from dragoman.client.settings import ClientSettings, Interceptor
-from dragoman.client.signatures import verify_fetched
+from dragoman.client.signatures import check_again, verify_fetched
 from dragoman.client.targets import HttpSettings, Target, as_local, read_target
 from dragoman.errors import ConfigurationError, MissingExtraError
+from dragoman.extensions import ClientExtension, asked_uris, over_client
 from dragoman.http.client import CONNECT_TIMEOUT, HttpClient, HttpxClient
 from dragoman.model import AgentCard, AgentInterface, Operation
 from dragoman.ports.binding import Binding, ClientEdge
@@ -83,7 +88,7 @@ def connect(
     interface: AgentInterface | None = None,
     headers: Mapping[str, str] | None = None,
     card_headers: Mapping[str, str] | None = None,
-    extensions: Sequence[str] = (),
+    extensions: Sequence[str | ClientExtension] = (),
     timeout: float | None = 60.0,
     idle_timeout: float | None = 300.0,
     connect_timeout: float = CONNECT_TIMEOUT,
@@ -100,6 +105,8 @@ def connect(
     v03: V03Settings | None = None,
     clock: Clock | None = None,
     signatures: SignaturePolicy | Mode | None = None,
+    credentials: Credentials | None = None,
+    trusted: Sequence[str] = (),
 ) -> Connection:
     """Connect to an agent: ``async with connect("https://agent.example") as client``.
 
@@ -117,7 +124,8 @@ def connect(
     the protocol to be spoken: ``("1.0",)`` for no agents of 0.3. An agent that refuses 1.0, though its card says
     otherwise, is an error, unless ``fallback`` allows to go on with an interface of 0.3 that the card names (Spec:
     VER-11). ``v03`` is for agents of 0.3: their habits, where they differ. ``interface`` is used
-    instead of those the card names. ``headers`` and ``extensions`` go with every call, ``card_headers`` with
+    instead of those the card names. ``headers`` and ``extensions`` (URIs, or
+    :class:`~dragoman.extensions.ClientExtension` for those with code) go with every call, ``card_headers`` with
     requests for the card only.
 
     ``timeout`` (seconds, None: no limit) bounds a unary call as a whole, but a ``send`` that waits for the task has
@@ -135,16 +143,25 @@ def connect(
     or a SignaturePolicy with the keys that are known; of a card that was verified nothing is used but what was signed
     (Spec: AMB-81, AMB-87). An agent of this process is not asked for any.
 
+    ``credentials`` show who calls, by the schemes of the card: a bearer token (text, function, or a source such as
+    :class:`~dragoman.auth.ClientCredentials`), an :class:`~dragoman.auth.ApiKey`, :class:`~dragoman.auth.Basic`, a
+    :class:`~dragoman.auth.ClientCertificate`; several in a list, or in a dict by the names of the schemes. They go with
+    every call, on every binding; a call that is refused for its token is made once more with a new one. They, and
+    headers that are credentials, go to the origin of ``target`` only, and to those of the addresses in ``trusted``: an
+    interface that the card names elsewhere is passed over (Spec: AUTH-04).
+
     Entering raises CardError (CardSignatureError for signatures that do not hold), UnauthenticatedError or
     PermissionDeniedError (the card needs credentials),
-    OutboundUrlError, ConnectError, RequestTimeoutError, ConnectionLostError; ConfigurationError for a binding or a
-    version that is not known.
+    OutboundUrlError, ConnectError, RequestTimeoutError, ConnectionLostError; CredentialsMissingError when the card
+    wants other credentials than those given, CredentialOriginError when all its interfaces are where they must not go;
+    ConfigurationError for a binding or a version that is not known.
     """
     settings = ClientSettings(
         timeout=timeout,
         idle_timeout=idle_timeout,
         headers=dict(headers or {}),
-        extensions=tuple(extensions),
+        extensions=asked_uris(extensions),
+        extension_code=tuple(entry for entry in extensions if isinstance(entry, ClientExtension)),
         reconnect=reconnect or Reconnect(),
         poll=poll or Poll(),
         check_capabilities=check_capabilities and not isinstance(target, AgentInterface),
@@ -166,6 +183,8 @@ def connect(
         tenant_in_path=tenant_in_path,
         grpc=grpc or GrpcClientSettings(),
         signatures=checked_policy(signatures),
+        credentials=read_credentials(credentials, http),
+        trusted=tuple(trusted),
     )
     return Connection(target, settings, http_settings, tuple(interceptors))
 
@@ -230,6 +249,7 @@ class Connection:
         self._http = http
         self._interceptors = interceptors
         self._stack = AsyncExitStack()
+        self._shown: ssl.SSLContext | None = None
 
     async def open(self) -> Client:
         """Open it. The caller owes an :meth:`aclose`."""
@@ -259,12 +279,18 @@ class Connection:
             connect_timeout=self._http.connect_timeout,
             allow_private=self._http.allow_private,
             authenticator=self._http.authenticator,
+            tls=self._tls(),
         )
         stack.push_async_callback(http.aclose)
         fetched, report = await verify_fetched(await self._find_card(http), self._http)
         transports = await stack.enter_async_context(AsyncExitStack())  # of its own, since some come later
+        authorizing = Authorizing(fetched.card, fetched.url, self._settings.headers, self._http)
+        transports.push_async_callback(authorizing.aclose)
+        self._authorizing = authorizing
         chain = self._chain(http, fetched, transports)
-        return self._client(chain, fetched.card, stack, lambda: chain.interface, report)
+        client = self._client(chain, fetched.card, stack, lambda: chain.interface, report)
+        client.check_further_card = functools.partial(check_again, settings=self._http, url=fetched.url)
+        return client
 
     async def _find_card(self, http: HttpClient) -> FetchedCard:
         return await read_target(self._target, http, self._http)
@@ -274,7 +300,11 @@ class Connection:
             stack.push_async_callback(local.stop)
         card = await local.start()
         interface = card.supported_interfaces[0] if card.supported_interfaces else _LOCAL
-        return self._client(InProcess(local.operations), card, stack, lambda: interface)
+        authorizing = Authorizing(card, "", self._settings.headers, self._http)
+        stack.push_async_callback(authorizing.aclose)
+        operations = InProcess(local.operations, getattr(local, "identify", None))
+        bare = replace(interface, url="")  # no line, and none to be warned of
+        return self._client(authorizing.wrap(bare, operations), card, stack, lambda: interface)
 
     def _client(
         self,
@@ -284,6 +314,7 @@ class Connection:
         interface: Callable[[], AgentInterface],
         report: SignatureReport | None = None,
     ) -> Client:
+        operations = over_client(operations, self._settings.extension_code, lambda: calls.declared)
         for intercept in reversed(self._interceptors):
             operations = intercept(operations)
         calls = Calls(operations, card, self._settings, report)
@@ -294,14 +325,27 @@ class Connection:
         return Client(calls, interface)
 
     def _chain(self, http: HttpClient, fetched: FetchedCard, stack: AsyncExitStack) -> InterfaceChain:
-        first, *others = _installed(self._interfaces(fetched))
-        chain: list[Entry] = [(first, self._transport(http, first, stack))]
+        first, *others = self._authorizing.admit(_installed(self._interfaces(fetched)))
+        chain: list[Entry] = [(first, self._authorized(http, first, stack))]
         chain += [self._standing_by(http, entry, stack) for entry in others]
-        older = [self._standing_by(http, entry, stack) for entry in self._older(fetched)]
+        fallbacks = self._older(fetched)
+        admitted = self._authorizing.admit(fallbacks) if fallbacks else []
+        older = [self._standing_by(http, entry, stack) for entry in admitted]
         return InterfaceChain(chain, older=older, offered=offers(fetched.card))
 
     def _standing_by(self, http: HttpClient, entry: AgentInterface, stack: AsyncExitStack) -> Entry:
-        return entry, _Later(functools.partial(self._transport, http, entry, stack))
+        return entry, _Later(functools.partial(self._authorized, http, entry, stack))
+
+    def _authorized(self, http: HttpClient, interface: AgentInterface, stack: AsyncExitStack) -> Operations:
+        address = self._authorizing.address(interface)
+        return self._authorizing.wrap(interface, self._transport(http, address, stack))
+
+    def _tls(self) -> ssl.SSLContext | None:
+        """The TLS of a client that shows a certificate; None for the usual one."""
+        if self._shown is None:
+            shown = certificate_of(self._http.credentials)
+            self._shown = tls_context(shown) if shown is not None else None
+        return self._shown
 
     def _transport(self, http: HttpClient, interface: AgentInterface, stack: AsyncExitStack) -> Operations:
         if generation_of(interface.protocol_version) == OLD:
@@ -334,7 +378,7 @@ class Connection:
         if interface.protocol_binding == GRPC:
             transport = dialects.grpc_transport(
                 interface,
-                self._http.grpc,
+                self._authorizing.grpc(self._http.grpc),
                 settings,
                 connect_timeout=self._http.connect_timeout,
                 allow_private=self._http.allow_private,
@@ -352,6 +396,8 @@ class Connection:
             connect_timeout=self._http.connect_timeout,
             idle_timeout=self._settings.idle_timeout,
             allow_private=self._http.allow_private,
+            credentials=self._authorizing.names,
+            tls=self._tls(),
         )
         transport = self._http.custom[interface.protocol_binding].client(interface, edge)
         stack.push_async_callback(transport.aclose)
@@ -362,7 +408,7 @@ class Connection:
 
         transport = GrpcTransport(
             interface,
-            self._http.grpc,
+            self._authorizing.grpc(self._http.grpc),
             connect_timeout=self._http.connect_timeout,
             allow_private=self._http.allow_private,
         )

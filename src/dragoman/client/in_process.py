@@ -8,37 +8,62 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeVar
 
 import msgspec
 
 from dragoman.errors import A2AError, InternalError, InvalidAgentResponseError, InvalidParamsError, RequestTimeoutError
 from dragoman.model import EncodingError, Operation, WireMessage, decode_json, encode_json
-from dragoman.ports.operations import CallContext, Event, EventStream, Operations
+from dragoman.ports.operations import CallContext, Caller, Event, EventStream, Operations
 
 logger = logging.getLogger("dragoman.client")
 
 T = TypeVar("T")
+Identify = Callable[[MutableMapping[str, Any]], Awaitable[Caller]]
 
 
 class InProcess:
-    """Operations over other Operations of the same process. ``context.timeout`` is kept as on a wire."""
+    """Operations over other Operations of the same process. ``context.timeout`` is kept as on a wire.
 
-    def __init__(self, operations: Operations) -> None:
+    ``identify``: how the agent identifies its callers, as on a wire: by what they send as headers (Spec: AUTH-05).
+    """
+
+    def __init__(self, operations: Operations, identify: Identify | None = None) -> None:
         self._operations = operations
+        self._identify = identify
 
     async def call(self, op: Operation, request: msgspec.Struct, context: CallContext) -> msgspec.Struct:
         """See :class:`~dragoman.ports.operations.Operations`."""
         sent = _carry_request(op, request)
         await asyncio.sleep(0)  # as a wire would: a loop of calls must not keep the agent from its work
+        await self._introduce(op, context)
         response = await _answered(op, self._operations.call(op, sent, context), context.timeout)
         return _carry_response(op.response, response)
 
     async def stream(self, op: Operation, request: msgspec.Struct, context: CallContext) -> EventStream:
         """See :class:`~dragoman.ports.operations.Operations`."""
         sent = _carry_request(op, request)
+        await self._introduce(op, context)
         return _Carried(op, await _answered(op, self._operations.stream(op, sent, context), context.timeout))
+
+    async def _introduce(self, op: Operation, context: CallContext) -> None:
+        if self._identify is not None:
+            context.caller = await _answered(op, self._identify(_scope(context)), context.timeout)
+
+
+def _scope(context: CallContext) -> MutableMapping[str, Any]:
+    """A call in the form of an ASGI scope; its ``type`` is ``"in process"``."""
+    pairs = [(name.lower(), value) for name, value in context.parameters.items()]
+    return {
+        "type": "in process",
+        "method": "POST",
+        "scheme": "https",
+        "path": "/",
+        "query_string": b"",
+        "headers": [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in pairs],
+        "client": None,
+    }
 
 
 class _Carried(EventStream):

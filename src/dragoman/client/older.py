@@ -36,6 +36,7 @@ from dragoman.model import (
     LIST_TASKS,
     SUBSCRIBE_TO_TASK,
     GetTaskRequest,
+    OpenMessage,
     Operation,
     SendMessageRequest,
     SendMessageResponse,
@@ -220,6 +221,9 @@ def _refuse(op: Operation, request: msgspec.Struct) -> None:
     """Raise UnsupportedOperationError for what cannot be said in 0.3."""
     if op is LIST_TASKS:
         text = "The agent speaks A2A 0.3, in which tasks cannot be listed"
+        raise UnsupportedOperationError(text, metadata={"operation": op.name})
+    if op.request is OpenMessage:
+        text = "The agent speaks A2A 0.3, in which extensions have no methods here"
         raise UnsupportedOperationError(text, metadata={"operation": op.name})
     if getattr(request, "tenant", ""):
         text = "The agent speaks A2A 0.3, in which no tenant can be named"

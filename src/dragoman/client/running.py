@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import msgspec
 
@@ -17,7 +18,7 @@ from dragoman.client.reconnect import PASSING, Reconnect, backoff
 from dragoman.client.result import Result
 from dragoman.client.streams import ClientStream
 from dragoman.errors import StreamInterruptedError, UnsupportedOperationError
-from dragoman.model import Message, Task, TaskState
+from dragoman.model import Message, Task, TaskPushNotificationConfig, TaskState
 from dragoman.protocol.lifecycle import TERMINAL
 
 OnEvent = Callable[[StreamEvent], object]
@@ -26,10 +27,29 @@ OnEvent = Callable[[StreamEvent], object]
 
 class Poll(msgspec.Struct, frozen=True, kw_only=True):
     """How often to ask for a task that cannot be streamed: the ``first`` wait in seconds (default 0.5), then growing by
-    half each time, up to the ``longest`` (10)."""
+    half each time, up to the ``longest`` (10). A task that is told by push is asked for when there is news, and
+    ``unheard`` seconds (60) after the last look at the latest: notifications may be lost."""
 
     first: float = 0.5
     longest: float = 10.0
+    unheard: float = 60.0
+
+
+class Pushed(Protocol):
+    """Who is told of a task by push, such as :class:`dragoman.webhook.Expected`."""
+
+    @property
+    def config(self) -> TaskPushNotificationConfig:
+        """The webhook that the agent is to tell."""
+        ...
+
+    def bind(self, task: Task | str, /) -> None:
+        """Say which task it is."""
+        ...
+
+    async def news(self, within: float | None = None, /) -> bool:
+        """Wait for news of the task; False when there was none within so many seconds."""
+        ...
 
 
 class Follower:
@@ -43,18 +63,25 @@ class Follower:
         poll: Poll,
         reconnect: Reconnect,
         on_event: OnEvent | None,
+        pushed: Pushed | None = None,
     ) -> None:
         self._until = until | TERMINAL
         self._get_task = get_task
         self._poll = poll
         self._reconnect = reconnect
         self._on_event = on_event
+        self._pushed = pushed
         self._assembly = Assembly()
 
     @property
     def task_id(self) -> str:
         """Id of the task, empty as long as none is known."""
         return self._assembly.task_id
+
+    @property
+    def is_pushed(self) -> bool:
+        """Whether the task is told by push, so that no stream is needed."""
+        return self._pushed is not None
 
     async def stream(self, stream: ClientStream) -> bool:
         """Read a stream that ends where this follower does. False when the agent does not stream after all.
@@ -86,7 +113,12 @@ class Follower:
         return self._assembly.result()
 
     async def poll(self, task_id: str) -> None:
-        """Ask for the task until it is where it should be. Every changed status is an event."""
+        """Ask for the task until it is where it should be, by the clock or when there is news by push.
+
+        Every changed status is an event. Spec: PUSH-21.
+        """
+        if self._pushed is not None:
+            self._pushed.bind(task_id)
         failures = count = 0
         while True:
             try:
@@ -95,13 +127,21 @@ class Follower:
                 patience = self._reconnect.wait(failures, error)
                 if patience is None:
                     raise
-                wait, failures = patience, failures + 1
+                failures += 1
+                await asyncio.sleep(patience)
             else:
                 if await self._take_snapshot(task):
                     return
-                wait, failures = backoff(count, self._poll.first, self._poll.longest, 1.5), 0
+                failures = 0
+                await self._rest(count)
                 count += 1
-            await asyncio.sleep(wait)
+
+    async def _rest(self, count: int) -> None:
+        """Wait until there is a reason to ask again."""
+        if self._pushed is None:
+            await asyncio.sleep(backoff(count, self._poll.first, self._poll.longest, 1.5))
+        else:
+            await self._pushed.news(self._poll.unheard)
 
     async def _take_snapshot(self, task: Task) -> bool:
         known = self._assembly.result().task

@@ -10,6 +10,7 @@ import msgspec
 from dragoman.client.content import SendOptions
 from dragoman.client.reconnect import Reconnect
 from dragoman.client.running import Poll
+from dragoman.extensions import ClientExtension
 from dragoman.ports.clock import Clock, SystemClock
 from dragoman.ports.operations import Operations
 
@@ -41,7 +42,7 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
     * ``timeout``: seconds for a unary call, default 60; a ``send`` that waits for the task, ``run`` and ``wait``
       have no limit unless the call names one; a stream is open within ``idle_timeout``, or the ``timeout`` the call
       names;
-    * ``headers``, ``extensions``: sent with every call;
+    * ``headers``, ``extensions``: sent with every call; ``extension_code``: what sees the calls of some of these;
     * ``reconnect``, ``poll``: how cut streams and tasks without streams are followed;
     * ``check_capabilities``: whether calls that the card does not offer are refused here (Spec: CARD-13);
     * ``clock``: where message ids come from.
@@ -51,6 +52,7 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
     idle_timeout: float | None = 300.0
     headers: Mapping[str, str] = {}
     extensions: tuple[str, ...] = ()
+    extension_code: tuple[ClientExtension, ...] = ()
     reconnect: Reconnect = Reconnect()
     poll: Poll = Poll()
     check_capabilities: bool = True

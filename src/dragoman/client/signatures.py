@@ -12,6 +12,8 @@ from dragoman.client.card_cache import FetchedCard
 from dragoman.client.cards import card_from_value
 from dragoman.client.targets import HttpSettings
 from dragoman.http.guard import shown
+from dragoman.model import AgentCard, encode_json
+from dragoman.ports.operations import CURRENT_VERSION
 
 logger = logging.getLogger("dragoman.client")
 
@@ -36,3 +38,14 @@ async def verify_fetched(fetched: FetchedCard, settings: HttpSettings) -> tuple[
     if report.content is None:
         return fetched, report
     return FetchedCard(card=card_from_value(report.content, place), url=fetched.url, json=fetched.json), report
+
+
+async def check_again(card: AgentCard, version: str, *, settings: HttpSettings, url: str) -> None:
+    """Verify a further card of an agent, such as the extended one, which came in an answer. Raises CardSignatureError.
+
+    Signatures that are not demanded are looked at in the current version only: a card of an older one was translated
+    on its way, and what was signed is not here any more.
+    """
+    required = settings.signatures is not None and settings.signatures.mode == "required"
+    if required or version == CURRENT_VERSION:
+        await verify_fetched(FetchedCard(card=card, url=url, json=encode_json(card)), settings)

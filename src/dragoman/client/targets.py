@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from dragoman.auth.credentials import Held
 from dragoman.bindings.grpc.settings import GrpcClientSettings
 from dragoman.card import SignaturePolicy
 from dragoman.client.card_cache import CardCache, FetchedCard
@@ -51,6 +52,8 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     repeater: Repeater | None = None
     signatures: SignaturePolicy | None = None
     max_answer_bytes: int = MAX_ANSWER_BYTES
+    credentials: tuple[Held, ...] = ()
+    trusted: Sequence[str] = ()
 
 
 def as_local(target: Target) -> LocalAgent | None:

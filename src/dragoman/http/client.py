@@ -42,6 +42,9 @@ CONNECT_TIMEOUT = 10.0
 HttpxClient = httpx2.AsyncClient
 """What a caller may bring along."""
 
+_FAILURES = (httpx2.HTTPError, httpx2.InvalidURL, OSError, UnicodeError)
+"""SSLError: an alert that comes after the handshake passes through httpx2 as it is."""
+
 _NO_HEADERS: Mapping[str, str] = {}
 # Below the five seconds after which the commonest servers close an idle connection, so that both never race.
 _KEEPALIVE_SECONDS = 4.0
@@ -60,7 +63,10 @@ class Answer(msgspec.Struct, frozen=True):
 
 async def resolve(host: str, port: int) -> Iterable[str]:
     """The addresses of a name by the system's resolver. Raises OSError."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # a label that is empty, or too long
+        raise socket.gaierror(socket.EAI_NONAME, "there is no such name") from error
     return [str(address[0]) for *_, address in found]
 
 
@@ -74,6 +80,7 @@ class HttpClient:
       (Spec: AMB-71). Default True.
     * ``resolver``: how names are resolved then; default the system's way.
     * ``authenticator``: signs every request as the last thing before it is sent, hooks of ``client`` included.
+    * ``tls``: of its own client; default: the system's authorities, no certificate of the client's.
     """
 
     def __init__(
@@ -84,10 +91,12 @@ class HttpClient:
         allow_private: bool = True,
         resolver: Resolver = resolve,
         authenticator: Authenticator | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._authenticator = authenticator
         self._own = client is None
-        self._client = client or _new_client()
+        self._tls = tls
+        self._client = client or _new_client(tls)
         self._former: list[HttpxClient] = []
         _OPEN.add(self)
         self._connect_timeout = connect_timeout
@@ -150,7 +159,7 @@ class HttpClient:
         """Make new connections from now on; calls under way keep theirs. Those of a client brought along stay."""
         if self._own and not self._client.is_closed:
             self._former.append(self._client)
-            self._client = _new_client()
+            self._client = _new_client(self._tls)
 
     async def _open(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, *, idle: float | None
@@ -162,7 +171,7 @@ class HttpClient:
                 return await self._open_signed(self._authenticator, method, url, headers, body, idle)
             request = await self._build(method, url, headers, body, idle)
             response = await self._client.send(request, stream=True, follow_redirects=False)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        except _FAILURES as error:
             raise translate(error, url) from error
         return OpenAnswer(response, url)
 
@@ -220,11 +229,18 @@ class HttpClient:
         return httpx2.URL(url).copy_with(host=str(address)), target
 
 
+def has_credentials(client: HttpxClient) -> bool:
+    """Whether a client that was brought along shows credentials to whoever it calls."""
+    return client.auth is not None or any(name in client.headers for name in _SECRETS)
+
+
+_SECRETS = ("authorization", "cookie", "x-api-key")
+
 _OPEN: weakref.WeakSet[HttpClient] = weakref.WeakSet()
 
 
-def _new_client() -> HttpxClient:
-    return httpx2.AsyncClient(verify=default_tls(), limits=LIMITS, headers=NAME)
+def _new_client(tls: ssl.SSLContext | None) -> HttpxClient:
+    return httpx2.AsyncClient(verify=tls or default_tls(), limits=LIMITS, headers=NAME)
 
 
 def forget_connections() -> None:
@@ -264,7 +280,7 @@ class OpenAnswer:
             async for chunk in self._chunks:
                 if chunk:
                     return chunk
-        except httpx2.HTTPError as error:
+        except _FAILURES as error:
             raise translate(error, self.url) from error
         return b""
 
@@ -323,6 +339,8 @@ def translate(error: Exception, url: str) -> DragomanError:
         return RequestTimeoutError(f"Nothing came from {place} in time", url=place)
     if isinstance(error, httpx2.ConnectError | httpx2.ProxyError):
         return ConnectError(f"Cannot connect to {place}: {_words(error)}", url=place)
+    if isinstance(error, UnicodeError):
+        return OutboundUrlError(f"The address {place} cannot be called: it holds what no URL has", url=place)
     if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
         return OutboundUrlError(f"The address {place} cannot be called: {_words(error)}", url=place)
     if isinstance(error, httpx2.DecodingError):
@@ -339,12 +357,17 @@ def _words(error: BaseException) -> str:
         if isinstance(found, BaseExceptionGroup):
             found = found.exceptions[0]
         if isinstance(found, ssl.SSLError):
-            return f"TLS failed: {getattr(found, 'verify_message', '') or found.reason or 'handshake'}"
+            return f"TLS failed: {_words_of_tls(found)}"
         if isinstance(found, OSError) and found.strerror:
             # asyncio puts addresses of its own making into strerror; only numbers below zero are not the system's.
             return os.strerror(found.errno) if found.errno and found.errno > 0 else found.strerror
         found = found.__cause__ or found.__context__
     return str(error) or type(error).__name__
+
+
+def _words_of_tls(error: ssl.SSLError) -> str:
+    words: str = getattr(error, "verify_message", "") or getattr(error, "reason", None) or "handshake"
+    return words
 
 
 def _too_long(text: str, url: str) -> RequestTimeoutError:

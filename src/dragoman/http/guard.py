@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 
+import idna
 import msgspec
 
 from dragoman.errors import OutboundUrlError
@@ -31,7 +32,8 @@ _SITE_LOCAL = ip_network("fec0::/10")
 
 
 class Target(msgspec.Struct, frozen=True):
-    """An address that passed the first level. ``host`` is without brackets, ``port`` always a number."""
+    """An address that passed the first level. ``host`` is without brackets and in ASCII (IDNA), ``port`` always a
+    number."""
 
     scheme: str
     host: str
@@ -70,6 +72,7 @@ def parse_target(url: str) -> Target:
     if any(c <= " " or c == "\x7f" or c == "\\" for c in url):
         raise _refused(url, "it holds blanks or control characters")
     try:
+        url.encode()  # lone surrogates are possible in text from JSON
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
@@ -86,7 +89,15 @@ def _host(url: str, parts: SplitResult) -> str:
     host = (parts.hostname or "").lower().rstrip(".")
     if not host:
         raise _refused(url, "it has no host")
-    return host
+    return host if host.isascii() else _in_ascii(url, host)
+
+
+def _in_ascii(url: str, host: str) -> str:
+    """A host as names of servers are: what is checked is then what is resolved, called and named in headers."""
+    try:
+        return idna.encode(host).decode("ascii").rstrip(".")
+    except idna.IDNAError:
+        raise _refused(url, "its host is not a name that there can be") from None
 
 
 def _refused(url: str, reason: str) -> OutboundUrlError:

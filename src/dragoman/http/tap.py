@@ -35,17 +35,20 @@ class Tap(Protocol):
         ...
 
 
-def make_client(*, insecure: bool = False, ca_file: str = "", tap: Tap | None = None) -> HttpxClient:
+def make_client(
+    *, insecure: bool = False, ca_file: str = "", tap: Tap | None = None, tls: ssl.SSLContext | None = None
+) -> HttpxClient:
     """A client as :class:`~dragoman.http.client.HttpClient` makes one for itself. Its maker closes it.
 
-    ``insecure`` turns the verification of certificates off, ``ca_file`` replaces the authorities of the system.
+    ``insecure`` turns the verification of certificates off, ``ca_file`` replaces the authorities of the system; ``tls``
+    is used in place of both.
     Raises ConfigurationError for a ``ca_file`` that cannot be used.
     """
     own = NAME if tap is None else {**NAME, "accept-encoding": "identity"}
     hooks: dict[str, list[Callable[..., Any]]] = {}
     if tap is not None:
         hooks = {"request": [_Requests(tap)], "response": [_Responses(tap)]}
-    return httpx2.AsyncClient(verify=_context(insecure, ca_file), limits=LIMITS, headers=own, event_hooks=hooks)
+    return httpx2.AsyncClient(verify=tls or _context(insecure, ca_file), limits=LIMITS, headers=own, event_hooks=hooks)
 
 
 def _context(insecure: bool, ca_file: str) -> ssl.SSLContext:

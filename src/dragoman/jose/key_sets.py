@@ -9,6 +9,7 @@ Spec: SIGN-12, SIGN-15, SIGN-17, SEC-15, AMB-71, AMB-86; RFC 7517 §5.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Callable
@@ -16,7 +17,8 @@ from collections.abc import Callable
 import msgspec
 
 from dragoman.errors import ClientError, InvalidAgentResponseError
-from dragoman.http.client import Answer, HttpClient
+from dragoman.http.client import Answer
+from dragoman.http.fetching import Fetcher
 from dragoman.http.guard import is_loopback_host, parse_target, shown
 from dragoman.jose.keys import BadKeyError, PublicKey, read_keys
 
@@ -45,8 +47,9 @@ class KeySets:
     def __init__(self, *, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._kept: dict[str, _Kept] = {}
+        self._fetching: dict[str, asyncio.Task[_Kept]] = {}
 
-    async def find(self, url: str, kid: str, http: HttpClient, *, local: bool = False) -> list[PublicKey]:
+    async def find(self, url: str, kid: str, http: Fetcher, *, local: bool = False) -> list[PublicKey]:
         """The keys of the set at an address that have an identifier, all of them when it is empty.
 
         ``http`` is what fetches it, with its guard; ``local``: plain http is allowed to this very machine, for an
@@ -55,12 +58,20 @@ class KeySets:
         _check_address(url, local=local)
         kept = self._kept.get(url)
         if kept is None or self._now() >= kept.until or (not _has(kept, kid) and self._now() >= kept.asked + _AGAIN):
-            kept = await self._refresh(url, http)
+            kept = await self._share(url, http)
         if kept.failure:
             raise KeySetError(kept.failure, url=shown(url))
         return [key for key in kept.keys if not kid or key.kid == kid]
 
-    async def _refresh(self, url: str, http: HttpClient) -> _Kept:
+    async def _share(self, url: str, http: Fetcher) -> _Kept:
+        """Fetch a set once for all who need it now; it goes on when one of them is cancelled."""
+        fetching = self._fetching.get(url)
+        if fetching is None or fetching.get_loop() is not asyncio.get_running_loop():
+            fetching = self._fetching[url] = asyncio.create_task(self._refresh(url, http))
+            fetching.add_done_callback(lambda _: self._fetching.pop(url, None))
+        return await asyncio.shield(fetching)
+
+    async def _refresh(self, url: str, http: Fetcher) -> _Kept:
         asked, before = self._now(), self._kept.get(url)
         try:
             answer = await http.fetch(

@@ -2,6 +2,7 @@
 
 from dragoman.model.field import Field
 from dragoman.model.fields import FIELDS
+from dragoman.model.open_message import OpenMessage
 from dragoman.model.operation import Operation
 from dragoman.model.operations import (
     CANCEL_TASK,
@@ -117,6 +118,7 @@ __all__ = [
     "OAuth2SecurityScheme",
     "OAuthFlows",
     "OpenIdConnectSecurityScheme",
+    "OpenMessage",
     "Operation",
     "Part",
     "PasswordOAuthFlow",

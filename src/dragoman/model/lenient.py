@@ -38,8 +38,8 @@ _ZEROS: dict[str, Any] = {"string": "", "bool": False, "int32": 0, "bytes": b"",
 def read_message(kind: type[M], value: Any, fill: bool) -> M:
     """The message that a parsed JSON value stands for.
 
-    With ``fill``, for answers of peers, a REQUIRED member that is missing gets its default in the proto, and a timestamp
-    without a zone is in UTC. Raises Fault.
+    With ``fill``, for answers of peers, a REQUIRED member that is missing gets its default in the proto, and a
+    timestamp without a zone is in UTC. Raises Fault.
     """
     findings: Findings = []
     members = _read_members(kind, read_object(value), fill, findings)

@@ -11,13 +11,14 @@ Spec: §5.5, §5.7, DATA-05, DATA-06, AMB-46.
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 import msgspec
 
 from dragoman.errors import FieldViolation, InvalidParamsError, JSONParseError
 from dragoman.model.lenient import MOST_FINDINGS, read_message
-from dragoman.model.scalars import Fault, RepeatedKeys
+from dragoman.model.open_message import OpenMessage
+from dragoman.model.scalars import Fault, RepeatedKeys, read_struct
 from dragoman.model.timestamp import Timestamp
 from dragoman.model.wire import WireMessage
 
@@ -41,6 +42,8 @@ def decode_json(kind: type[M], data: JSONText, *, lenient_required: bool = False
 
     Spec: DATA-05, DATA-06, DATA-13, AMB-43, AMB-46.
     """
+    if kind is OpenMessage:
+        return decode_value(kind, _parse(data))
     try:
         return decoder_for(kind).decode(data)
     except (msgspec.DecodeError, RecursionError):
@@ -53,6 +56,8 @@ def decode_value(kind: type[M], value: Any, *, lenient_required: bool = False) -
     Raises InvalidParamsError. The message may share ``data`` and ``metadata`` with ``value``.
     """
     try:
+        if kind is OpenMessage:
+            return cast(M, OpenMessage.of(read_struct(value)))
         return read_message(kind, value, lenient_required)
     except Fault as fault:
         found = fault.findings[:MOST_FINDINGS]

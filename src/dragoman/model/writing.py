@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from dragoman.errors import DragomanError
+from dragoman.model.open_message import OpenMessage
 from dragoman.model.timestamp import Timestamp
 
 
@@ -30,7 +31,7 @@ def encode_json(message: msgspec.Struct) -> bytes:
     Spec: DATA-03 to DATA-05, DATA-07, DATA-12, AMB-47, AMB-48.
     """
     try:
-        return _ENCODER.encode(message)
+        return _ENCODER.encode(message.data() if message.__class__ is OpenMessage else message)
     except UnicodeEncodeError:
         raise EncodingError("a text holds a lone surrogate, which is no Unicode character") from None
     except RecursionError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from dragoman.model import (
     Message,
@@ -17,6 +17,18 @@ from dragoman.model import (
 from dragoman.ports.operations import CallContext
 
 Opening = Literal["task", "reply", "decide"]
+
+
+class Grant:
+    """What was handed in for an authorization that a task waited for. Kept in memory only; its ``repr`` hides it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "Grant(…)"
 
 
 class Turn(ABC):
@@ -64,6 +76,18 @@ class Turn(ABC):
     @abstractmethod
     async def answer(self, number: int, timeout: float | None = None) -> Message:
         """Wait for the ``number``-th of ``answers`` (from 1). Raises builtin TimeoutError after ``timeout`` s."""
+
+    @abstractmethod
+    async def authorization(self, number: int | None, *, fresh: bool, timeout: float | None = None) -> Message | Grant:
+        """Wait for what is handed in out of band, or for the ``number``-th answer (None: for no answer).
+
+        ``fresh``: what was handed in before this call does not count. Raises builtin TimeoutError after ``timeout`` s.
+        Spec: INTASK-03, INTASK-05.
+        """
+
+    @abstractmethod
+    async def heard(self, number: int) -> Message:
+        """Wait for the ``number``-th of ``answers`` while the work goes on: unlike :meth:`answer`, this is no pause."""
 
     @abstractmethod
     async def memo(self, key: str) -> bytes | None:

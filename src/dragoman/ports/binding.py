@@ -13,13 +13,14 @@ Spec: §5.8, §12, BIND-02, BIND-03, BIND-10, BIND-11.
 
 from __future__ import annotations
 
+import ssl
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from dragoman.model import AgentInterface
+from dragoman.model import AgentInterface, Operation
 from dragoman.ports.operations import Caller, Operations
 
 ScopeOfCall = MutableMapping[str, Any]
@@ -41,7 +42,8 @@ class ServerEdge(msgspec.Struct, frozen=True, kw_only=True):
     * ``max_message_bytes``: largest request (Spec: SEC-03);
     * ``heartbeat``: seconds of quiet after which something is to be sent, 0: never; ``stall_timeout``: seconds that a
       client may leave what it was sent unread;
-    * ``origins``: those whose pages may call, ``("*",)`` for all.
+    * ``origins``: those whose pages may call, ``("*",)`` for all;
+    * ``methods``: operations that extensions add, by their names, to be carried as the protocol's own (Spec: EXT-13).
     """
 
     operations: Operations
@@ -52,6 +54,7 @@ class ServerEdge(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat: float = 15.0
     stall_timeout: float = 60.0
     origins: tuple[str, ...] = ()
+    methods: Mapping[str, Operation] = {}
 
 
 class ServerHalf(Protocol):
@@ -91,13 +94,17 @@ class ClientEdge(msgspec.Struct, frozen=True, kw_only=True):
       <dragoman.ports.operations.CallContext.parameters>`;
     * ``connect_timeout``: seconds for the making of a connection; ``idle_timeout``: seconds that a stream may bring
       nothing, not even a heartbeat, None for no limit;
-    * ``allow_private``: False: only public addresses may be called (Spec: AMB-71).
+    * ``allow_private``: False: only public addresses may be called (Spec: AMB-71);
+    * ``credentials``: names of parameters, in lower case, that are credentials besides the usual ones;
+    * ``tls``: how servers are verified and what the client shows of itself; None: as usual.
     """
 
     headers: Mapping[str, str] = {}
     connect_timeout: float = 10.0
     idle_timeout: float | None = 300.0
     allow_private: bool = True
+    credentials: frozenset[str] = frozenset()
+    tls: ssl.SSLContext | None = None
 
 
 class ClientTransport(Operations, Protocol):

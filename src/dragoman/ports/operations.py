@@ -7,22 +7,32 @@ verbs over the generated operation table, so nobody writes the list of eleven a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from dragoman.model import AgentCard, Operation, StreamResponse, decode_json, encode_json
+from dragoman.ports.scoping import Scope
 
 CURRENT_VERSION = "1.0"
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who calls. The empty ``id`` is the anonymous caller. Spec: AUTH-08."""
+    """Who calls. The empty ``id`` is the anonymous caller. Spec: AUTH-08.
+
+    * ``scopes``: what its credentials are good for; ``claims``: what is known of it besides;
+    * ``granted``: the security schemes of the card whose credentials it showed, each with the scopes that these have;
+    * ``expires_at``: seconds since the epoch at which they expire, None when nobody says;
+    * ``address``: the network address that it calls from, where that was looked at.
+    """
 
     id: str = ""
     scopes: frozenset[str] = frozenset()
     claims: dict[str, Any] = {}
+    granted: Mapping[str, frozenset[str]] = {}
+    expires_at: float | None = None
+    address: str = ""
 
     @property
     def is_anonymous(self) -> bool:
@@ -32,6 +42,21 @@ class Caller(msgspec.Struct, frozen=True):
 
 ANONYMOUS = Caller()
 NO_PARAMETERS: Mapping[str, str] = {}
+NO_SCOPE = Scope()
+
+
+class SendPlan:
+    """What an extension has planned for the message of a call.
+
+    ``task_id`` is the id of the task that it will begin, if it begins one; empty: any. ``taken`` is called with the
+    task's id as soon as the message is part of a task, which is before that is stored.
+    """
+
+    __slots__ = ("taken", "task_id")
+
+    def __init__(self, task_id: str, taken: Callable[[str], None]) -> None:
+        self.task_id = task_id
+        self.taken = taken
 
 
 class CallContext(msgspec.Struct, kw_only=True, gc=False):
@@ -46,7 +71,12 @@ class CallContext(msgspec.Struct, kw_only=True, gc=False):
     * ``timeout``: seconds that the caller is willing to wait, or None (client side);
     * ``wire``: the generation of the protocol that the caller speaks, Major.Minor; what it says was translated to the
       current one, which ``version`` then names;
-    * ``activated``: filled by the callee with the extensions that became active (Spec: EXT-09, AMB-25).
+    * ``base_url``: the address of the application as this caller reached it, where the edge knows and it matters;
+    * ``etag``: filled by the callee when this caller, and nobody else, may keep the answer: names its content
+      (Spec: XCARD-11);
+    * ``scope``: filled by the callee with whose tasks the call may reach (Spec: AUTH-08);
+    * ``activated``: filled by the callee with the extensions that became active (Spec: EXT-09, AMB-25);
+    * ``plan``: what an extension in between has planned for a message.
     """
 
     version: str = CURRENT_VERSION
@@ -57,7 +87,11 @@ class CallContext(msgspec.Struct, kw_only=True, gc=False):
     last_event_id: int | None = None
     timeout: float | None = None
     activated: tuple[str, ...] = ()
+    scope: Scope = NO_SCOPE
+    base_url: str = ""
+    etag: str = ""
     wire: str = CURRENT_VERSION
+    plan: SendPlan | None = None
 
 
 class Event:

@@ -70,6 +70,7 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     attempts: int
     failed_ms: int
+    agent: str = ""
 
 
 class Settlement(msgspec.Struct, kw_only=True):
@@ -98,8 +99,11 @@ class WebhookStore(Protocol):
     The webhooks of a task are removed with it; dead letters stay.
     """
 
-    def watch_webhooks(self, call: Callable[[], None]) -> None:
-        """Call this in the event loop whenever this object has written something that is due. One listener at most."""
+    def watch_webhooks(self, call: Callable[[], None], agent: str = "") -> None:
+        """Call this in the event loop whenever this object has written something of the agent's that is due.
+
+        One listener for an agent at most; it may be called for what is another agent's.
+        """
         ...
 
     async def keep_webhook(
@@ -108,7 +112,7 @@ class WebhookStore(Protocol):
         """Add a webhook, or give the one with the same id a new payload, which ends a claim on it.
 
         A new one is told of what comes after the last record now. When the task is in a state with one of the numbers
-        ``snapshot_in``, it is due at once, for the whole task as it is at its position. ``most`` webhooks may a task have.
+        ``snapshot_in``, it is due at once, for the whole task as it is at its position. A task may have ``most``.
         """
         ...
 
@@ -124,24 +128,24 @@ class WebhookStore(Protocol):
         """Remove it, if it is there. Spec: PCFG-08, PCFG-09."""
         ...
 
-    async def claim_webhooks(self, now_ms: int, until_ms: int, limit: int) -> list[DueWebhook]:
-        """Claim up to ``limit`` webhooks that are due, the longest due first, until a time."""
+    async def claim_webhooks(self, now_ms: int, until_ms: int, limit: int, agent: str = "") -> list[DueWebhook]:
+        """Claim up to ``limit`` webhooks of the agent's tasks that are due, the longest due first, until a time."""
         ...
 
-    async def next_due(self) -> int | None:
-        """When the next webhook is due, which may be in the past; None: none is."""
+    async def next_due(self, agent: str = "") -> int | None:
+        """When the agent's next webhook is due, which may be in the past; None: none is."""
         ...
 
     async def settle_webhooks(self, settlements: Sequence[Settlement], now_ms: int) -> Sequence[bool]:
         """Write down how far webhooks were told. False for one whose claim is not in force any more."""
         ...
 
-    async def dead_letters(self, after: str, limit: int) -> list[DeadLetter]:
-        """Up to ``limit`` dead letters with ids above ``after``, in order of their ids, which is that of time."""
+    async def dead_letters(self, after: str, limit: int, agent: str = "") -> list[DeadLetter]:
+        """Up to ``limit`` dead letters of the agent with ids above ``after``, by id, which is by time."""
         ...
 
-    async def remove_dead_letters(self, before_ms: int, limit: int) -> int:
-        """Remove up to ``limit`` of them that failed before; how many."""
+    async def remove_dead_letters(self, before_ms: int, limit: int, agent: str = "") -> int:
+        """Remove up to ``limit`` of the agent's that failed before; how many."""
         ...
 
 

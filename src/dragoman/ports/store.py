@@ -20,13 +20,7 @@ import msgspec
 from dragoman.errors import StoreError
 from dragoman.model import Message, StreamResponse, Task, TaskState, TaskStatus, decode_json, encode_json
 from dragoman.ports.push import Webhook
-
-
-class Scope(msgspec.Struct, frozen=True):
-    """Whose tasks: all that is asked for on behalf of a caller is narrowed to this. Spec: AUTH-08, LIST-04."""
-
-    tenant: str = ""
-    owner: str = ""
+from dragoman.ports.scoping import Scope as Scope
 
 
 class Record(msgspec.Struct, gc=False):
@@ -68,7 +62,6 @@ class NewTask(msgspec.Struct, kw_only=True, gc=False):
 
     context_id: str
     scope: Scope
-    agent: str = ""
     wire_version: str = "1.0"
     request: bytes = b""
     webhook: Webhook | None = None
@@ -103,7 +96,6 @@ class StoredTask(msgspec.Struct, kw_only=True):
     scope: Scope
     fence: int
     worker: str | None = None
-    agent: str = ""
     wire_version: str = "1.0"
     request: bytes = b""
 
@@ -183,8 +175,8 @@ class TaskStore(Protocol):
         """This worker is gone; what it still holds are orphans at once."""
         ...
 
-    async def orphans(self, now_ms: int, limit: int) -> list[str]:
-        """Ids of tasks that a dead worker holds, oldest status first."""
+    async def orphans(self, now_ms: int, limit: int, agent: str = "") -> list[str]:
+        """Ids of the agent's tasks that a dead worker holds, oldest status first."""
         ...
 
     async def claim(self, task_id: str, worker: str, now_ms: int) -> StoredTask | None:
@@ -194,8 +186,8 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def purge(self, before_ms: int, limit: int) -> int:
-        """Remove up to ``limit`` terminal tasks (log and memos too) whose status is older. Returns how many."""
+    async def purge(self, before_ms: int, limit: int, agent: str = "") -> int:
+        """Remove up to ``limit`` terminal tasks of the agent (log and memos too) whose status is older; how many."""
         ...
 
     async def secret(self, name: str) -> bytes:

@@ -1,8 +1,9 @@
 """Page tokens: where a listing goes on, sealed.
 
 Theory. A token holds the sort key of the last task of a page, so a page is found by key and not by counting, and
-an HMAC over that key together with everything that selected the listing: tenant, owner and filters. A token that is
-garbage, forged, from another caller or from another filter therefore fails the same check and gives the same error.
+an HMAC over that key together with everything that selected the listing: agent, tenant, owner and filters. A token
+that is garbage, forged, from another caller or from another filter therefore fails the same check and gives the same
+error.
 
 Spec: LIST-02, AMB-50, AMB-51.
 """
@@ -26,6 +27,7 @@ def encode_page_token(
     key: bytes,
     position: tuple[int, str],
     *,
+    agent: str = "",
     tenant: str = "",
     owner: str = "",
     context_id: str = "",
@@ -38,7 +40,7 @@ def encode_page_token(
     and the filters of the listing. The token is base64url text without padding. Spec: LIST-02, LIST-07.
     """
     payload = position[0].to_bytes(_TIME_BYTES, "big", signed=True) + position[1].encode()
-    seal = _seal(key, payload, tenant, owner, context_id, state, since_ms)
+    seal = _seal(key, payload, agent, tenant, owner, context_id, state, since_ms)
     return base64.urlsafe_b64encode(seal + payload).rstrip(b"=").decode("ascii")
 
 
@@ -46,6 +48,7 @@ def decode_page_token(
     key: bytes,
     token: str,
     *,
+    agent: str = "",
     tenant: str = "",
     owner: str = "",
     context_id: str = "",
@@ -59,7 +62,7 @@ def decode_page_token(
     """
     data = _decode_text(token)
     seal, payload = data[:_MAC_BYTES], data[_MAC_BYTES:]
-    expected = _seal(key, payload, tenant, owner, context_id, state, since_ms)
+    expected = _seal(key, payload, agent, tenant, owner, context_id, state, since_ms)
     if len(payload) < _TIME_BYTES or not hmac.compare_digest(seal, expected):
         raise _invalid()
     return int.from_bytes(payload[:_TIME_BYTES], "big", signed=True), payload[_TIME_BYTES:].decode()
@@ -77,6 +80,7 @@ def _decode_text(token: str) -> bytes:
 def _seal(
     key: bytes,
     payload: bytes,
+    agent: str,
     tenant: str,
     owner: str,
     context_id: str,
@@ -84,7 +88,8 @@ def _seal(
     since_ms: int | None,
 ) -> bytes:
     digest = hashlib.sha256()
-    for fact in (tenant, owner, context_id, state.value if state else "", "" if since_ms is None else str(since_ms)):
+    since = "" if since_ms is None else str(since_ms)
+    for fact in (agent, tenant, owner, context_id, state.value if state else "", since):
         # Lone surrogates are possible in text from JSON; the digest only has to tell texts apart.
         text = fact.encode("utf-8", "surrogatepass")
         digest.update(len(text).to_bytes(8, "big") + text)

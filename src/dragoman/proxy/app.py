@@ -89,7 +89,7 @@ class ProxyApp(Application):
         now: Callable[[], float] = time.monotonic,
         **upstream: Unpack[UpstreamOptions],
     ) -> None:
-        self._link = Link(target, trusted=forward_origins, now=now, **upstream)
+        self._link = Link(target, forwarding=forward_origins, now=now, **upstream)
         self._link.on_change = self._forget_card
         self._beside = Beside(upstream.get("headers", {}), upstream.get("extensions", ()), forward_headers)
         self._changes = CardChanges(name=name, description=description, push=push)

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict, Unpack
 
+from dragoman.auth import Credentials
 from dragoman.bindings.grpc.settings import GrpcClientSettings
 from dragoman.client import CardCache, Client, Connection, Reconnect, Target, V03Settings, connect
 from dragoman.client.cards import BINDINGS
@@ -60,6 +61,8 @@ class UpstreamOptions(TypedDict, total=False):
     subscribe_verb: str
     tenant_in_path: bool
     grpc: GrpcClientSettings
+    credentials: Credentials
+    trusted: Sequence[str]
 
 
 class Upstream:
@@ -104,7 +107,7 @@ class Upstream:
 
 
 class Link:
-    """The way to one agent. ``trusted`` are further origins that may have the headers of callers.
+    """The way to one agent. ``forwarding`` are further origins that may have the headers of callers.
 
     ``on_change`` is called when the card has changed. Raises ConfigurationError for a target without a card, or for an
     origin that is none.
@@ -114,18 +117,19 @@ class Link:
         self,
         target: Target,
         *,
-        trusted: Sequence[str] = (),
+        forwarding: Sequence[str] = (),
         now: Callable[[], float] = time.monotonic,
         **options: Unpack[UpstreamOptions],
     ) -> None:
         if isinstance(target, AgentInterface):
             raise ConfigurationError("a proxy needs the agent's card: give that as target, and interface= besides")
-        for origin in trusted:
+        for origin in forwarding:
             check_origin(origin)
         self._target = target
         self._place = card_urls(target)[0] if isinstance(target, str) and as_file(target) is None else ""
-        self._trusted = tuple(trusted)
+        self._trusted = tuple(forwarding)
         self._options = options
+        self._options["trusted"] = (*options.get("trusted", ()), *forwarding)
         self._now = now
         self._cache = CardCache(now=now)
         self._due = 0.0

@@ -8,6 +8,7 @@ Spec: §3.1, PARAM-01, EXT-02, EXT-09, VER-07, PCFG-10, STRM-04, XCARD-01.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 
 import msgspec
@@ -23,6 +24,7 @@ from dragoman.errors import (
     InvalidAgentResponseError,
     PushNotificationNotSupportedError,
 )
+from dragoman.extensions import trace_headers
 from dragoman.model import (
     GET_TASK,
     SEND_MESSAGE,
@@ -33,9 +35,10 @@ from dragoman.model import (
     SendMessageRequest,
     SubscribeToTaskRequest,
     Task,
+    encode_json,
 )
 from dragoman.ports.operations import CallContext, EventStream
-from dragoman.protocol.extensions import RESUMABLE_STREAMS
+from dragoman.protocol.extensions import RESUMABLE_STREAMS, TRACE_CONTEXT
 from dragoman.protocol.versions import check_version
 from dragoman.proxy.failures import told
 from dragoman.proxy.headers import Beside, activated
@@ -87,7 +90,11 @@ class ProxyOperations:
                 raise self._told(error, op) from error
             finally:
                 context.activated = activated(context.extensions, outgoing.activated)
-        return self._derive(response) if isinstance(response, AgentCard) else response
+        if not isinstance(response, AgentCard):
+            return response
+        card = self._derive(response)
+        context.etag = hashlib.sha256(encode_json(card)).hexdigest()[:32]  # made for this caller: XCARD-11
+        return card
 
     async def stream(self, op: Operation, request: msgspec.Struct, context: CallContext) -> EventStream:
         """See :class:`~dragoman.ports.operations.Operations`."""
@@ -119,9 +126,12 @@ class ProxyOperations:
     ) -> CallContext:
         """What goes beside the call. The streams that we read are resumed where they can be, whoever reads ours."""
         more = (RESUMABLE_STREAMS,) if streaming and upstream.resumable else ()
+        headers = self._beside.headers(given.parameters, trusted=upstream.trusted)
+        if TRACE_CONTEXT in given.extensions:
+            headers = {**trace_headers(given.parameters), **headers}
         return CallContext(
             extensions=self._beside.extensions(given.extensions, more),
-            parameters=self._beside.headers(given.parameters, trusted=upstream.trusted),
+            parameters=headers,
             last_event_id=given.last_event_id if RESUMABLE_STREAMS in given.extensions else None,
             caller=given.caller,
             timeout=timeout,

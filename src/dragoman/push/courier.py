@@ -22,7 +22,7 @@ from dragoman.ports.push import DeadLetter, DueWebhook, Encoder, Settlement, Web
 from dragoman.ports.store import Record, TaskStore
 from dragoman.push.calling import Caller, Notification
 from dragoman.push.pauses import Outcome, pause_after
-from dragoman.push.sealing import Address, open_address
+from dragoman.push.sealing import Address, Secrets, open_address
 from dragoman.push.settings import PushSettings
 from dragoman.push.updates import Updates, state_of
 
@@ -42,7 +42,7 @@ def claim_ms(settings: PushSettings) -> int:
 class Post:
     """What all couriers of a process work with."""
 
-    __slots__ = ("caller", "clock", "encoders", "settings", "store", "tasks")
+    __slots__ = ("agent", "caller", "clock", "encoders", "secrets", "settings", "store", "tasks")
 
     def __init__(
         self,
@@ -52,13 +52,17 @@ class Post:
         clock: Clock,
         settings: PushSettings,
         encoders: Mapping[str, Encoder],
+        secrets: Secrets | None = None,
+        agent: str = "",
     ) -> None:
+        self.agent = agent
         self.store = store
         self.tasks = tasks
         self.caller = caller
         self.clock = clock
         self.settings = settings
         self.encoders = encoders
+        self.secrets = secrets
 
 
 class Courier:
@@ -67,7 +71,7 @@ class Courier:
     def __init__(self, post: Post, due: DueWebhook, until_ms: int) -> None:
         self._post = post
         self._due = due
-        self._address: Address = open_address(due.webhook)
+        self._address: Address = open_address(due.webhook, post.secrets)
         encoder = post.encoders.get(due.webhook.wire_version)
         self._updates = Updates(post.tasks, due.task_id, encoder, post.settings.updates)
         self._position = due.position
@@ -199,6 +203,7 @@ class Courier:
             reason=outcome.reason,
             attempts=max(self._failures, 1),
             failed_ms=clock.now_ms(),
+            agent=self._post.agent,
         )
 
     async def _settle(

@@ -100,13 +100,13 @@ class Deliveries:
         await self._clean(now_ms)
         if free <= 0:
             return post.settings.poll
-        due_ms = await post.store.next_due()
+        due_ms = await post.store.next_due(post.agent)
         if due_ms is None or due_ms > now_ms:
             self._rest(now_ms)
             wait = post.settings.poll if due_ms is None else (due_ms - now_ms) / 1000
             return min(wait + 0.001, post.settings.poll)
         until_ms = now_ms + claim_ms(post.settings)
-        for due in await post.store.claim_webhooks(now_ms, until_ms, free):
+        for due in await post.store.claim_webhooks(now_ms, until_ms, free, post.agent):
             await self._take(due, until_ms, now_ms)
         return 0.0
 
@@ -125,7 +125,7 @@ class Deliveries:
         keep = self._post.settings.keep_dead_letters
         if keep is not None and now_ms - self._cleaned_ms > _HOUSEKEEPING_MS:
             self._cleaned_ms = now_ms
-            await self._post.store.remove_dead_letters(now_ms - int(keep * 1000), 1_000)
+            await self._post.store.remove_dead_letters(now_ms - int(keep * 1000), 1_000, self._post.agent)
 
     # Couriers.
 

@@ -32,7 +32,7 @@ _SETTLED = tuple(sorted(state.number for state in SETTLED))
 
 
 class PushService:
-    """Webhooks of the tasks in a store; implements :class:`~dragoman.ports.push.Push`.
+    """Webhooks of the tasks of ``agent`` in a store; implements :class:`~dragoman.ports.push.Push`.
 
     ``encoders`` are the forms of versions other than the current one, ``observer`` is told while something is to be
     delivered. Raises ConfigurationError for a store that keeps no webhooks.
@@ -46,6 +46,7 @@ class PushService:
         clock: Clock | None = None,
         encoders: Mapping[str, Encoder] | None = None,
         observer: WorkObserver | None = None,
+        agent: str = "",
     ) -> None:
         if not isinstance(store, WebhookStore):
             raise ConfigurationError(
@@ -53,15 +54,18 @@ class PushService:
             )
         self.settings = settings = settings or PushSettings()
         self._store: WebhookStore = store
+        self._agent = agent
         self._clock = clock = clock or SystemClock()
+        self._secrets = secrets = settings.secrets()
         self._caller = Caller(settings)
-        self._deliveries = Deliveries(Post(store, store, self._caller, clock, settings, encoders or {}), observer)
+        post = Post(store, store, self._caller, clock, settings, encoders or {}, secrets, agent)
+        self._deliveries = Deliveries(post, observer)
 
     # Life.
 
     async def open(self) -> None:
         """Begin to deliver, also what a lost process left. The store is open."""
-        self._store.watch_webhooks(self._deliveries.notice)
+        self._store.watch_webhooks(self._deliveries.notice, self._agent)
         self._deliveries.start()
 
     async def close(self) -> None:
@@ -82,7 +86,10 @@ class PushService:
     def seal(self, request: SendMessageRequest, call: CallContext, task_id: str) -> Webhook | None:
         """The webhook that comes with a message, as it is stored with a new task. Spec: B117."""
         config = _config_of(request)
-        return None if config is None else seal_config(config, self._id(config, call, task_id), call.wire)
+        return None if config is None else self._seal(config, call, task_id)
+
+    def _seal(self, config: TaskPushNotificationConfig, call: CallContext, task_id: str) -> Webhook:
+        return seal_config(config, self._id(config, call, task_id), call.wire, self._secrets)
 
     def _id(self, config: TaskPushNotificationConfig, call: CallContext, task_id: str) -> str:
         """Callers of older versions find a webhook without an id under that of its task."""
@@ -98,9 +105,12 @@ class PushService:
 
     async def create(self, config: TaskPushNotificationConfig, call: CallContext) -> TaskPushNotificationConfig:
         """Add a webhook, or replace that with the same id; a task that waits or is over is told as it is, at once."""
-        webhook = seal_config(config, self._id(config, call, config.task_id), call.wire)
+        webhook = self._seal(config, call, config.task_id)
         await self._keep(config.task_id, webhook, _SETTLED)
-        return open_config(config.task_id, webhook, secrets=True)
+        return self._open(config.task_id, webhook, shows_secrets=True)
+
+    def _open(self, task_id: str, webhook: Webhook, *, shows_secrets: bool) -> TaskPushNotificationConfig:
+        return open_config(task_id, webhook, shows_secrets=shows_secrets, secrets=self._secrets)
 
     async def _keep(self, task_id: str, webhook: Webhook, snapshot_in: tuple[int, ...]) -> None:
         most = self.settings.webhooks_per_task
@@ -116,14 +126,14 @@ class PushService:
     async def get(self, task_id: str, webhook_id: str) -> TaskPushNotificationConfig | None:
         """The webhook for showing, or None."""
         webhook = await self._store.webhook(task_id, webhook_id)
-        return None if webhook is None else open_config(task_id, webhook, secrets=self.settings.show_secrets)
+        return None if webhook is None else self._open(task_id, webhook, shows_secrets=self.settings.show_secrets)
 
     async def page(self, task_id: str, after: int, limit: int) -> tuple[list[TaskPushNotificationConfig], int | None]:
         """Webhooks for showing, and the key to go on after; None at the end."""
         found = await self._store.webhooks(task_id, after, limit + 1)
         shown = found[:limit]
-        secrets = self.settings.show_secrets
-        configs = [open_config(task_id, webhook, secrets=secrets) for _, webhook in shown]
+        showing = self.settings.show_secrets
+        configs = [self._open(task_id, webhook, shows_secrets=showing) for _, webhook in shown]
         return configs, shown[-1][0] if len(found) > limit else None
 
     async def delete(self, task_id: str, webhook_id: str) -> None:
@@ -135,7 +145,7 @@ class PushService:
 
     async def dead_letters(self, *, after: str = "", limit: int = 100) -> list[DeadLetter]:
         """What could not be delivered, oldest first; go on after the ``id`` of the last one. Spec: PUSH-07."""
-        return await self._store.dead_letters(after, limit)
+        return await self._store.dead_letters(after, limit, self._agent)
 
 
 def _config_of(request: SendMessageRequest) -> TaskPushNotificationConfig | None:

@@ -9,6 +9,7 @@ import msgspec
 from dragoman.errors import ConfigurationError
 from dragoman.http.client import resolve
 from dragoman.http.guard import Resolver
+from dragoman.push.sealing import Secrets
 from dragoman.push.signing import PushSigner
 
 _MOST = {"webhooks_per_task": 1_000, "concurrency": 10_000, "attempts": 1_000}
@@ -28,6 +29,8 @@ class PushSettings(msgspec.Struct, frozen=True, kw_only=True):
     * ``allowed_hosts``: hosts that may be called although their addresses are private, as ``name`` or ``name:port``;
       ``allow_private``: call any address, which is for development only (Spec: AMB-71, PUSH-08);
     * ``show_secrets``: have Get and List show tokens and credentials to who may see the task (Spec: AMB-62);
+    * ``secret_keys``: keys of 32 bytes that tokens and credentials are encrypted with in the store, the first one for
+      new ones; default none (extra ``auth``, Spec: PUSH-10);
     * ``signer``: signs deliveries, see :class:`~dragoman.push.signing.PushSigner`;
     * ``poll`` (1): how often other processes on the same store are looked after for what they left undelivered;
     * ``close_wait`` (2): how long the end of the process waits for deliveries; what is left stays in the store;
@@ -47,6 +50,7 @@ class PushSettings(msgspec.Struct, frozen=True, kw_only=True):
     allowed_hosts: tuple[str, ...] = ()
     allow_private: bool = False
     show_secrets: bool = False
+    secret_keys: tuple[bytes, ...] = ()
     signer: PushSigner | None = None
     poll: float = 1.0
     close_wait: float = 2.0
@@ -67,3 +71,15 @@ class PushSettings(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("close_wait", "keep_dead_letters"):
             if (getattr(self, name) or 0) < 0:
                 raise ConfigurationError(f"push: {name} must be 0 seconds or more")
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "secret_keys")
+        return f"PushSettings({', '.join(shown)})"
+
+    def secrets(self) -> Secrets | None:
+        """What keeps secrets in the store; None: they are stored as they are. Raises MissingExtraError."""
+        if not self.secret_keys:
+            return None
+        from dragoman.push.ciphering import Cipher
+
+        return Cipher(self.secret_keys)

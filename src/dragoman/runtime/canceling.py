@@ -15,7 +15,6 @@ from dragoman.runtime.limits import Limits
 from dragoman.runtime.live import LiveTask
 from dragoman.runtime.registry import Registry
 from dragoman.runtime.runs import Runs
-from dragoman.runtime.scoping import scope_of
 
 
 class Canceling:
@@ -28,7 +27,7 @@ class Canceling:
 
     async def cancel_task(self, request: CancelTaskRequest, context: CallContext) -> Task:
         """Cancel, wait for the handler for a while, and return the task as it then is."""
-        live = await self._registry.hold(request.id, scope_of(request, context))
+        live = await self._registry.hold(request.id, context.scope)
         try:
             check_command(Command.CANCEL, live.state, live.task_id)
             if live.state is not TaskState.CANCELED:

@@ -11,7 +11,6 @@ from dragoman.ports.clock import Clock
 from dragoman.ports.operations import CallContext
 from dragoman.ports.store import TaskQuery, TaskStore
 from dragoman.protocol.contexts import is_sealed_context, seal_context
-from dragoman.runtime.scoping import scope_of
 
 
 def bad_context(text: str) -> InvalidParamsError:
@@ -37,8 +36,8 @@ class Contexts:
         context_id = request.message.context_id
         if not self._known_only:
             return context_id or self._clock.new_id()
-        scope = scope_of(request, call)
-        seal = {"tenant": scope.tenant, "owner": scope.owner}
+        scope = call.scope.own
+        seal = {"agent": scope.agent, "tenant": scope.tenant, "owner": scope.owner}
         if not context_id:
             return seal_context(self._key, self._clock.new_id(), **seal)
         if not is_sealed_context(self._key, context_id, **seal):

@@ -17,7 +17,6 @@ from dragoman.runtime.limits import Limits
 from dragoman.runtime.live import LiveTask
 from dragoman.runtime.registry import Registry
 from dragoman.runtime.runs import Runs
-from dragoman.runtime.scoping import scope_of
 from dragoman.runtime.turns import Turns
 from dragoman.runtime.webhooks import Webhooks
 
@@ -50,12 +49,12 @@ class Continuing:
         RateLimitedError and UnavailableError.
         """
         message = request.message
-        live = await self._registry.hold(message.task_id, scope_of(request, call))
+        live = await self._registry.hold(message.task_id, call.scope)
         try:
             if message.context_id and message.context_id != live.context_id:
                 raise bad_context("is not the context of the task")
             check_command(Command.MESSAGE, live.state, live.task_id)
-            await self._take_lease(live)
+            await self.take_lease(live)
             await self._webhooks.accept(request, call, live.task_id)
             check_command(Command.MESSAGE, live.state, live.task_id)
             self._check_alive(live)
@@ -64,7 +63,8 @@ class Continuing:
             live.unhold()
             raise
 
-    async def _take_lease(self, live: LiveTask) -> None:
+    async def take_lease(self, live: LiveTask) -> None:
+        """Become the writer of a held task. Raises UnavailableError when somebody else is."""
         if live.task_id in self._registry.doubtful:  # once it has a lease, it could not be repaired
             self._check_alive(live)
         await self._registry.lease(live)
@@ -84,6 +84,8 @@ class Continuing:
         if self._unread(live) >= self._limits.queued_messages:
             raise RateLimitedError("Too many messages wait for this task; try again later", retry_after=1)
         number = live.accept(request.message)
+        if call.plan is not None:
+            call.plan.taken(live.task_id)
         if live.run is None and live.state is not TaskState.SUBMITTED:
             self._runs.start(self._turns.go_on(live, request, call), live)
         elif not self._handler.resident:

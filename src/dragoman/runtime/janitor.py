@@ -39,6 +39,7 @@ class Janitor:
         clock: Clock,
         limits: Limits,
         *,
+        agent: str = "",
         rerun: Callable[[LiveTask], bool],
         purged: Callable[[], None],
     ) -> None:
@@ -46,6 +47,7 @@ class Janitor:
         self._store = store
         self._clock = clock
         self._limits = limits
+        self._agent = agent
         self._rerun = rerun
         self._purged = purged
         self._stubborn: set[str] = set()
@@ -102,7 +104,7 @@ class Janitor:
         self._registry.worker = worker
 
     async def _take_over(self) -> None:
-        while not self.leaving and (orphans := await self._store.orphans(self._clock.now_ms(), GROUP)):
+        while not self.leaving and (orphans := await self._store.orphans(self._clock.now_ms(), GROUP, self._agent)):
             adopted = [await self._adopt(task_id) for task_id in orphans]
             if len(orphans) < GROUP or not any(adopted):
                 return
@@ -156,6 +158,6 @@ class Janitor:
         before = self._clock.now_ms() - int(self._limits.retention * 1000)
         removed = GROUP
         while removed >= GROUP:
-            removed = await self._store.purge(before, GROUP)
+            removed = await self._store.purge(before, GROUP, self._agent)
             if removed:
                 self._purged()

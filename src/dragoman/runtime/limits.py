@@ -28,6 +28,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     * ``shutdown_grace`` (10): how long running handlers have when the process is asked to stop;
     * ``interrupt_wait`` (None): how long they then have to react to their interruption; None: as long again, and 5 s at
       least;
+    * ``authorized_for`` (60): how long a stream goes on by what ``authorize`` said, before it is asked again;
     * ``retention`` (None): how long a finished task is kept; None: for ever;
     * ``lease`` (10): how long after its death a worker's tasks are taken over at the latest, twice this time.
     """
@@ -45,6 +46,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     stream_idle: float = 3_600.0
     shutdown_grace: float = 10.0
     interrupt_wait: float | None = None
+    authorized_for: float = 60.0
     retention: float | None = None
     lease: float = 10.0
 

@@ -37,6 +37,7 @@ from dragoman.model import (
     Timestamp,
     encode_json,
 )
+from dragoman.ports.agent import Grant
 from dragoman.ports.operations import CallContext, Event
 from dragoman.ports.push import Webhook
 from dragoman.ports.store import Append, NewTask, Record, Scope, StoredTask
@@ -127,10 +128,12 @@ class LiveTask:
         "_watchers",
         "_window",
         "answer_waiter",
+        "authorizing",
         "canceling",
         "context_id",
         "failure",
         "fence",
+        "grants",
         "kept",
         "number",
         "queue",
@@ -158,6 +161,8 @@ class LiveTask:
         self.canceling = False
         self.failure: A2AError | None = None
         self.answer_waiter: asyncio.Future[None] | None = None
+        self.authorizing = False
+        self.grants: list[Grant] = []
         self._status: TaskStatus | None = None
         self._new: NewTask | None = None
         self._fold: TaskFold | None = None
@@ -180,7 +185,6 @@ class LiveTask:
         self,
         message: Message,
         state: TaskState,
-        agent: str,
         kept: bytes = b"",
         wire: str = "1.0",
         webhook: Webhook | None = None,
@@ -196,7 +200,6 @@ class LiveTask:
         self._new = NewTask(
             context_id=self.context_id,
             scope=self.scope,
-            agent=agent,
             wire_version=wire,
             request=kept,
             webhook=webhook,
@@ -276,10 +279,21 @@ class LiveTask:
         message = self.own(message)
         self._stage(self._status_event(status), state_after_message(self.state), status, message)
         self.user_messages.append(message)
+        self._wake_run()
+        return self.staged_number
+
+    def grant(self, grant: Grant) -> None:
+        """Take what was handed in out of band: the task goes on. Spec: INTASK-04."""
+        if self.failure is not None:
+            raise self.failure
+        self.grants.append(grant)
+        self.move(TaskState.WORKING)
+        self._wake_run()
+
+    def _wake_run(self) -> None:
         waiter = self.answer_waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
-        return self.staged_number
 
     def move(self, state: TaskState, text: str = "") -> None:
         """Stage a status of the runtime's own; ``text`` becomes the status message."""

@@ -16,7 +16,6 @@ from dragoman.protocol.paging import decode_page_token, encode_page_token
 from dragoman.protocol.validation import DEFAULT_PAGE_SIZE
 from dragoman.runtime.recent import RecentTasks
 from dragoman.runtime.registry import Registry, not_found
-from dragoman.runtime.scoping import scope_of
 
 
 class Looking:
@@ -35,7 +34,7 @@ class Looking:
 
     async def get_task(self, request: GetTaskRequest, context: CallContext) -> Task:
         """The task as it stands. Raises TaskNotFoundError."""
-        scope = scope_of(request, context)
+        scope = context.scope
         live = self._registry.find(request.id, scope)
         if live is not None:
             return with_history(live.task, request.history_length)
@@ -63,14 +62,14 @@ class Looking:
 
     def _query(self, request: ListTasksRequest, context: CallContext) -> tuple[TaskQuery, dict[str, Any]]:
         """What to ask the store, and what a page token of this listing is sealed with."""
-        scope = scope_of(request, context)
+        scope = context.scope
         since = request.status_timestamp_after
         filters: dict[str, Any] = {
             "context_id": request.context_id,
             "state": _state_filter(request.status),
             "since_ms": None if since is None else since.ms,
         }
-        selection = {"tenant": scope.tenant, "owner": scope.owner, **filters}
+        selection = {"agent": scope.agent, "tenant": scope.tenant, "owner": scope.owner, **filters}
         token = request.page_token
         query = TaskQuery(
             scope=scope,

@@ -15,7 +15,6 @@ from dragoman.runtime.live import LiveTask
 from dragoman.runtime.registry import Registry
 from dragoman.runtime.replying import agent_failed, checked_reply, is_cancelled
 from dragoman.runtime.runs import Runs
-from dragoman.runtime.scoping import scope_of
 from dragoman.runtime.turn import LiveTurn
 from dragoman.runtime.turns import Turns
 from dragoman.runtime.webhooks import Webhooks
@@ -24,8 +23,7 @@ from dragoman.runtime.webhooks import Webhooks
 class Opening:
     """Makes tasks and starts, or queues, their runs. A task that it returns is held for the caller."""
 
-    def __init__(self, agent: str, registry: Registry, runs: Runs, turns: Turns, webhooks: Webhooks) -> None:
-        self._agent = agent
+    def __init__(self, registry: Registry, runs: Runs, turns: Turns, webhooks: Webhooks) -> None:
         self._registry = registry
         self._runs = runs
         self._turns = turns
@@ -53,15 +51,19 @@ class Opening:
         return live
 
     def _new_live(self, turn: LiveTurn) -> LiveTask:
-        live = LiveTask(self._registry, self._registry.new_id(), turn.context_id, scope_of(turn.request, turn.call))
+        plan = turn.call.plan
+        task_id = plan.task_id if plan is not None and plan.task_id else self._registry.new_id()
+        live = LiveTask(self._registry, task_id, turn.context_id, turn.call.scope.own)
         turn.attach(live)
         self._registry.add(live)
+        if plan is not None:
+            plan.taken(task_id)
         return live
 
     def _begin_log(self, live: LiveTask, turn: LiveTurn, state: TaskState) -> None:
         kept = encode_beginning(turn.request, turn.call)
         webhook = self._webhooks.seal(turn.request, turn.call, live.task_id)
-        live.begin(turn.request.message, state, self._agent, kept, turn.call.wire, webhook)
+        live.begin(turn.request.message, state, kept, turn.call.wire, webhook)
 
     async def decide(self, request: SendMessageRequest, call: CallContext, context_id: str) -> Message | LiveTask:
         """Run a handler that decides by what it does first: its direct reply, or the task that it opened."""

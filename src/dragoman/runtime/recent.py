@@ -37,7 +37,7 @@ class RecentTasks:
     def find(self, task_id: str, scope: Scope, now_ms: int) -> Task | None:
         """The task, if it is here and the caller's. Not to be changed."""
         found = self._tasks.get(task_id)
-        if found is None or found[0] != scope:
+        if found is None or not scope.covers(found[0]):
             return None
         if found[2] <= now_ms:
             del self._tasks[task_id]

@@ -95,14 +95,14 @@ class Registry:
         live = self._live.get(task_id)
         if live is None:
             return None
-        if live.scope != scope:
+        if not scope.covers(live.scope):
             raise not_found(task_id)
         return live if live.is_stored else None
 
     async def hold(self, task_id: str, scope: Scope) -> LiveTask:
         """The task, live and held (call ``unhold`` when done). Raises TaskNotFoundError."""
         live = self._live.get(task_id) or await self._load(task_id, scope)
-        if live is None or live.scope != scope:
+        if live is None or not scope.covers(live.scope):
             raise not_found(task_id)
         live.hold()
         return live

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.errors import (
     A2AError,
@@ -42,17 +42,21 @@ from dragoman.model import (
 )
 from dragoman.ports.agent import Handler
 from dragoman.ports.clock import Clock, SystemClock
+from dragoman.ports.extending import Extending
 from dragoman.ports.observing import WorkObserver
-from dragoman.ports.operations import CallContext, EventStream
+from dragoman.ports.operations import CallContext, EventStream, Operations
 from dragoman.ports.push import Push
+from dragoman.ports.scoping import Authorize
 from dragoman.ports.store import TaskStore
-from dragoman.protocol.admission import Admission
+from dragoman.protocol.admission import NO_DEPENDENCIES, Admission
 from dragoman.protocol.lifecycle import SETTLED, STATES, with_history
 from dragoman.protocol.validation import RequestRules
 from dragoman.runtime.canceling import Canceling
 from dragoman.runtime.committer import Committer
 from dragoman.runtime.contexts import Contexts
 from dragoman.runtime.continuing import Continuing
+from dragoman.runtime.granting import Granting
+from dragoman.runtime.guarding import Guard
 from dragoman.runtime.janitor import Janitor
 from dragoman.runtime.limits import Limits
 from dragoman.runtime.live import LiveTask
@@ -62,10 +66,12 @@ from dragoman.runtime.recent import RecentTasks
 from dragoman.runtime.registry import Registry
 from dragoman.runtime.replying import Replying
 from dragoman.runtime.runs import Runs
+from dragoman.runtime.scoping import Scoping
 from dragoman.runtime.streams import MessageStream
 from dragoman.runtime.turns import Turns
 from dragoman.runtime.watching import Watching
 from dragoman.runtime.webhooks import Webhooks
+from dragoman.runtime.work import Step, Work, methods_of
 
 logger = logging.getLogger("dragoman.runtime")
 
@@ -74,19 +80,20 @@ STOPPING_TEXT = "The server is shutting down; the task is kept, come back later"
 STREAM_ENDS_AT = frozenset({TaskState.INPUT_REQUIRED})
 """Where a SendStreamingMessage stream closes although the task goes on (Spec: AMB-05)."""
 
-Method = Callable[[Any, CallContext], Awaitable[Any]]
-
 
 class Runtime:
     """An agent's operations over a store; implements :class:`~dragoman.ports.operations.Operations`.
 
-    * ``handler``: the agent's code; ``agent``: its name in the store;
+    * ``handler``: the agent's code; ``agent``: its name in the store, whose tasks of other names it does not see;
     * ``capabilities``, ``rules``: what its card declares and which requests it takes;
     * ``infer_version``: take a request without ``A2A-Version`` as 1.0 (Spec: AMB-17);
     * ``known_contexts_only``: refuse a ``contextId`` that this agent did not make (Spec: CTX-04, AMB-45);
     * ``stream_ends_at``: interrupted states at which a SendStreamingMessage stream closes (Spec: AMB-05);
     * ``observer``: is told when the agent's code is at work;
-    * ``push``: keeps webhooks and tells them of tasks; without it every use of them is refused (Spec: PCFG-10).
+    * ``push``: keeps webhooks and tells them of tasks; without it every use of them is refused (Spec: PCFG-10);
+    * ``extending``: the code of extensions, which calls pass through once they are admitted;
+    * ``authorize``: lets callers reach further than what is their own, see :data:`~dragoman.ports.scoping.Authorize`;
+    * ``extended_card``: answers GetExtendedAgentCard.
     """
 
     def __init__(
@@ -104,45 +111,60 @@ class Runtime:
         stream_ends_at: frozenset[TaskState] = STREAM_ENDS_AT,
         observer: WorkObserver | None = None,
         push: Push | None = None,
+        extending: Extending | None = None,
+        authorize: Authorize | None = None,
+        extended_card: Step | None = None,
     ) -> None:
         self.limits = limits = limits or Limits()
+        self.owns_store = True
+        """Whether the store is closed with the runtime; it is not when others use it, too."""
         clock = clock or SystemClock()
         self._handler = handler
+        self._scoping = Scoping(agent, authorize)
         self._store = store
         self._admission = Admission(
             capabilities or AgentCapabilities(streaming=True),
             rules or RequestRules(max_parts=limits.max_parts),
             infer_version=infer_version,
+            depends=extending.depends if extending is not None else NO_DEPENDENCIES,
         )
         self._committer = Committer(store)
         self._registry = registry = Registry(store, self._committer, clock, clock.new_id())
         turns = Turns(handler, registry, store, limits)
         self._runs = runs = Runs(handler, limits, turns.following, observer)
         recent = RecentTasks(int(limits.lease * 1000))
-        self._janitor = Janitor(registry, store, clock, limits, rerun=self._rerun, purged=recent.clear)
+        self._janitor = Janitor(registry, store, clock, limits, agent=agent, rerun=self._rerun, purged=recent.clear)
         self._contexts = Contexts(store, clock, known_only=known_contexts_only)
         self._turns = turns
         self._webhooks = webhooks = Webhooks(push, registry, store)
-        self._opening = Opening(agent, registry, runs, turns, webhooks)
+        self._opening = Opening(registry, runs, turns, webhooks)
         self._continuing = Continuing(handler, registry, runs, turns, limits, self._janitor.recover, webhooks)
+        self._granting = Granting(handler, registry, runs, turns, self._continuing)
         self._replying = Replying(handler, limits, observer)
         self._looking = Looking(registry, store, clock, recent)
         self._watching = Watching(registry, runs, store, limits, stream_ends_at)
-        self._calls: dict[Operation, Method] = {
+        self._calls: dict[Operation, Step] = {
             SEND_MESSAGE: self._send_message,
             GET_TASK: self._looking.get_task,
             LIST_TASKS: self._looking.list_tasks,
             CANCEL_TASK: Canceling(registry, runs, limits).cancel_task,
-            GET_EXTENDED_AGENT_CARD: _no_extended_card,
+            GET_EXTENDED_AGENT_CARD: extended_card or _no_extended_card,
             CREATE_TASK_PUSH_NOTIFICATION_CONFIG: webhooks.create,
             GET_TASK_PUSH_NOTIFICATION_CONFIG: webhooks.get,
             LIST_TASK_PUSH_NOTIFICATION_CONFIGS: webhooks.list,
             DELETE_TASK_PUSH_NOTIFICATION_CONFIG: webhooks.delete,
         }
-        self._streams: dict[Operation, Method] = {
+        self._streams: dict[Operation, Step] = {
             SEND_STREAMING_MESSAGE: self._send_streaming_message,
             SUBSCRIBE_TO_TASK: self._watching.subscribe,
         }
+        if authorize is not None:
+            guard = Guard(self._scoping, clock, limits.authorized_for)
+            self._streams = {op: guard.around(op, step) for op, step in self._streams.items()}
+        self._work: Operations = Work(self._calls, self._streams)
+        if extending is not None:
+            self._calls.update(methods_of(extending.methods))
+            self._work = extending.over(self._work)
 
     def _rerun(self, live: LiveTask) -> bool:
         return self._continuing.rerun(live)
@@ -152,17 +174,22 @@ class Runtime:
     async def call(self, op: Operation, request: msgspec.Struct, context: CallContext) -> msgspec.Struct:
         """Run a unary operation. See :class:`~dragoman.ports.operations.Operations`."""
         context.activated = self._admission.admit(op, request, context.version, context.extensions)
-        method = self._calls[op]
+        context.scope = own = self._scoping.narrow(request, context)
+        if self._scoping.authorize is not None:
+            context.scope = await self._scoping.widen(op, own, context)
         try:
-            return cast(msgspec.Struct, await method(request, context))
+            return await self._work.call(op, request, context)
         except StoreError as error:
             raise _store_failed(op, error) from error
 
     async def stream(self, op: Operation, request: msgspec.Struct, context: CallContext) -> EventStream:
         """Open a streaming operation. See :class:`~dragoman.ports.operations.Operations`."""
         context.activated = self._admission.admit(op, request, context.version, context.extensions)
+        context.scope = own = self._scoping.narrow(request, context)
+        if self._scoping.authorize is not None:
+            context.scope = await self._scoping.widen(op, own, context)
         try:
-            return cast(EventStream, await self._streams[op](request, context))
+            return await self._work.stream(op, request, context)
         except StoreError as error:
             raise _store_failed(op, error) from error
 
@@ -203,7 +230,23 @@ class Runtime:
             live.abandon(UnavailableError(STOPPING_TEXT, retry_after=5))
         await self._janitor.stop()
         await self._webhooks.stop()
-        await self._store.close()
+        if self.owns_store:
+            await self._store.close()
+
+    async def grant(self, task_id: str, value: Any, *, tenant: str = "") -> None:
+        """Hand in what a task of a tenant waits for in AUTH_REQUIRED; it goes on.
+
+        For the application, which has to know that whoever gave the value may: no caller is looked at here. Raises
+        TaskNotFoundError, UnsupportedOperationError when the task waits for no authorization, UnavailableError.
+        Spec: INTASK-03, INTASK-04.
+        """
+        if self._runs.stopping:
+            raise UnavailableError("The server is shutting down", retry_after=5)
+        own = self._scoping.narrow(None, CallContext(tenant=tenant))
+        try:
+            await self._granting.grant(task_id, value, replace(own, everybody=True))
+        except StoreError as error:
+            raise InternalError("The store failed") from error
 
     @property
     def live_tasks(self) -> int:

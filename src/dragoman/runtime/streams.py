@@ -68,6 +68,8 @@ class TaskStream(EventStream):
         idle: Deadlines,
     ) -> None:
         self._live = live
+        self.task_id = live.task_id
+        self.scope = live.scope
         self._store = store
         self._limits = limits
         self._position = position

@@ -16,7 +16,7 @@ from dragoman.model import (
     TaskStatusUpdateEvent,
     Timestamp,
 )
-from dragoman.ports.agent import Turn
+from dragoman.ports.agent import Grant, Turn
 from dragoman.ports.operations import CallContext
 from dragoman.ports.store import TaskStore
 from dragoman.runtime.live import LiveTask
@@ -109,23 +109,56 @@ class LiveTurn(Turn):
         """Wait for an answer, without holding a slot."""
         live = self.live
         if len(live.user_messages) <= number:
-            run = self.run
-            if run is None:
-                raise InvalidAgentResponseError("The handler has ended and can ask no more")
-            self.runs.suspend(run)
-            try:
-                async with asyncio.timeout(timeout):
-                    await self._wait_for_answer(live, number)
-            except TimeoutError:
-                if len(live.user_messages) <= number:  # else it came in the last moment, and was taken
-                    raise
-            finally:
-                self.runs.resume(run)
-        self.answered = max(self.answered, number)
-        return live.user_messages[number]
+            live.grants.clear()  # what was handed in for something else is no answer, and is for nothing later
+        await self._pause(lambda: len(live.user_messages) > number, timeout)
+        return self._take_answer(number)
 
-    async def _wait_for_answer(self, live: LiveTask, number: int) -> None:
-        while len(live.user_messages) <= number:
+    async def authorization(self, number: int | None, *, fresh: bool, timeout: float | None = None) -> Message | Grant:
+        """Wait for a grant or an answer, without holding a slot."""
+        live = self.live
+        before = len(live.grants) if fresh else 0
+        live.authorizing = True
+        try:
+            await self._pause(
+                lambda: len(live.grants) > before or (number is not None and len(live.user_messages) > number), timeout
+            )
+        finally:
+            live.authorizing = False
+        if len(live.grants) > before:
+            return live.grants.pop(before)
+        assert number is not None
+        return self._take_answer(number)
+
+    async def heard(self, number: int) -> Message:
+        """Wait for an answer at work."""
+        live = self.live
+        await self._wait_until(lambda: len(live.user_messages) > number)
+        return self._take_answer(number)
+
+    def _take_answer(self, number: int) -> Message:
+        self.answered = max(self.answered, number)
+        return self.live.user_messages[number]
+
+    async def _pause(self, came: Callable[[], bool], timeout: float | None) -> None:
+        """Wait until something came, without holding a slot. Raises TimeoutError."""
+        if came():
+            return
+        run = self.run
+        if run is None:
+            raise InvalidAgentResponseError("The handler has ended and can ask no more")
+        self.runs.suspend(run)
+        try:
+            async with asyncio.timeout(timeout):
+                await self._wait_until(came)
+        except TimeoutError:
+            if not came():  # else it came in the last moment, and was taken
+                raise
+        finally:
+            self.runs.resume(run)
+
+    async def _wait_until(self, came: Callable[[], bool]) -> None:
+        live = self.live
+        while not came():
             live.answer_waiter = asyncio.get_running_loop().create_future()
             try:
                 await live.answer_waiter

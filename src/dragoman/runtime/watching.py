@@ -17,7 +17,6 @@ from dragoman.runtime.limits import Limits
 from dragoman.runtime.live import LiveTask
 from dragoman.runtime.registry import Registry
 from dragoman.runtime.runs import Runs
-from dragoman.runtime.scoping import scope_of
 from dragoman.runtime.streams import TaskStream
 
 
@@ -36,7 +35,7 @@ class Watching:
 
     async def subscribe(self, request: SubscribeToTaskRequest, context: CallContext) -> TaskStream:
         """A stream that begins with the task as it is now, or where a resuming reader was."""
-        live = await self._registry.hold(request.id, scope_of(request, context))
+        live = await self._registry.hold(request.id, context.scope)
         try:
             resume = context.last_event_id if RESUMABLE_STREAMS in context.activated else None
             if resume is not None and resume < live.number:

@@ -23,7 +23,6 @@ from dragoman.ports.store import TaskStore
 from dragoman.protocol.paging import decode_page_token, encode_page_token
 from dragoman.protocol.validation import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from dragoman.runtime.registry import Registry, not_found
-from dragoman.runtime.scoping import scope_of
 
 PATH = "configuration.taskPushNotificationConfig."
 
@@ -95,8 +94,9 @@ class Webhooks:
         """A page of the task's webhooks. Spec: PCFG-06, PCFG-07, AMB-64."""
         push = self._on()
         await self._check_task(request, call)
-        scope = scope_of(request, call)
+        scope = call.scope
         sealed: dict[str, Any] = {
+            "agent": scope.agent,
             "tenant": scope.tenant,
             "owner": scope.owner,
             "context_id": f"webhooks of {request.task_id}",
@@ -126,7 +126,7 @@ class Webhooks:
         call: CallContext,
     ) -> None:
         """Raise TaskNotFoundError for a task that is unknown or not the caller's. Spec: PCFG-05, PCFG-11, CANCEL-05."""
-        scope = scope_of(request, call)
+        scope = call.scope
         if self._registry.find(request.task_id, scope) is not None:
             return
         if await self._store.task(request.task_id, scope) is None:

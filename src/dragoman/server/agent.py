@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
+from dragoman.auth.server import SecuritySetting, as_security
 from dragoman.card import CardFacts, CardSigner
 from dragoman.card.signing import checked_signers
 from dragoman.errors import ConfigurationError
+from dragoman.extensions import ServerExtension
 from dragoman.model import AgentExtension, AgentProvider, AgentSkill, decode_value
 from dragoman.ports.agent import Handler
 from dragoman.ports.operations import LocalAgent
-from dragoman.protocol.extensions import RESUMABLE_STREAMS
 from dragoman.push import PushSettings
 from dragoman.server.app import App
+from dragoman.server.extended_card import ExtendCard
+from dragoman.server.extending import declaration_of, with_code
 from dragoman.server.handlers import EventsHandler, Function, FunctionHandler
 from dragoman.server.pushing import push_settings
 
@@ -30,7 +33,13 @@ class Agent:
     * ``streaming``: whether the streaming operations are offered, default True;
     * ``push``: whether tasks are told to webhooks; True, or settings (see :class:`~dragoman.push.PushSettings`), which
       those of the App go before. Default False;
-    * ``extensions``: URIs, or AgentExtension for more; off unless named here (Spec: EXT-17);
+    * ``extensions``: :class:`~dragoman.extensions.ServerExtension`; for those that the handler itself deals with,
+      URIs, or AgentExtension for more. Off unless named here (Spec: EXT-17);
+    * ``security``: what callers have to show: a scheme such as :class:`~dragoman.auth.ApiKeys`, several of which any
+      will do, or a :class:`~dragoman.auth.Security`. The card says it, and it is enforced on every binding. Default:
+      everybody may call (Spec: AUTH-05);
+    * ``extended_card``: the function that makes the extended card, as ``@agent.extended_card`` names it, too. True
+      declares one, and answers that none is configured (Spec: XCARD-04). Default False;
     * ``provider``, ``documentation_url``, ``icon_url``: as on the card;
     * ``card_signer``: signs the card, or several that do (Spec: SIGN-01).
 
@@ -48,7 +57,9 @@ class Agent:
         output_modes: Sequence[str] = ("text/plain",),
         streaming: bool = True,
         push: bool | PushSettings = False,
-        extensions: Sequence[str | AgentExtension] = (),
+        extensions: Sequence[str | AgentExtension | ServerExtension] = (),
+        security: SecuritySetting | None = None,
+        extended_card: bool | ExtendCard = False,
         provider: AgentProvider | None = None,
         documentation_url: str | None = None,
         icon_url: str | None = None,
@@ -62,7 +73,11 @@ class Agent:
         self._output_modes = tuple(output_modes)
         self._streaming = streaming
         self.push = push_settings(push)
-        self._extensions = tuple(_extension(extension) for extension in extensions)
+        self._extensions = tuple(declaration_of(extension) for extension in extensions)
+        self.extensions = with_code(extensions)
+        self.security = as_security(security)
+        self._has_extended_card = bool(extended_card)
+        self.extend_card: ExtendCard | None = extended_card if callable(extended_card) else None
         self._provider = provider
         self._documentation_url = documentation_url
         self._icon_url = icon_url
@@ -122,6 +137,20 @@ class Agent:
 
         return decorate if function is None else decorate(function)
 
+    # The extended card.
+
+    def extended_card(self, function: ExtendCard) -> ExtendCard:
+        """The function makes the extended card, for each caller that is authenticated.
+
+        It takes the :class:`Caller` and a copy of the public card, and returns the card for this caller, or None when
+        there is none for it. It may be async. Spec: XCARD-05 to XCARD-08.
+        """
+        if self.extend_card is not None:
+            raise ConfigurationError(f"the agent {self.name!r} has an extended card already")
+        self.extend_card = function
+        self._has_extended_card = True
+        return function
+
     # What a server asks of it.
 
     @property
@@ -145,6 +174,7 @@ class Agent:
             output_modes=self._output_modes,
             streaming=self._streaming,
             push=self.push is not None,
+            extended_card=self._has_extended_card,
             extensions=self._extensions,
             provider=self._provider,
             documentation_url=self._documentation_url,
@@ -155,13 +185,6 @@ class Agent:
     def local_agent(self) -> LocalAgent:
         """This agent served in this process, on a store in memory: what ``connect(agent)`` uses."""
         return App(self)
-
-
-def _extension(given: str | AgentExtension) -> AgentExtension:
-    if isinstance(given, AgentExtension):
-        return given
-    text = "Streams can be resumed without gap or double." if given == RESUMABLE_STREAMS else ""
-    return AgentExtension(uri=given, description=text)
 
 
 def _skill_of(function: Callable[..., Any], given: dict[str, Any]) -> AgentSkill:

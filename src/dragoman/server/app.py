@@ -7,10 +7,11 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from msgspec.structs import replace
 
+from dragoman.auth.server import Guard, SecuritySetting, as_security
 from dragoman.bindings.endpoint import Endpoint
 from dragoman.bindings.settings import MIB, EndpointSettings
 from dragoman.card import CardFacts, CardSigner, build_card, check_card, sign_card, sign_encoded
@@ -23,6 +24,7 @@ from dragoman.ports.binding import Binding
 from dragoman.ports.clock import Clock
 from dragoman.ports.observing import WorkObserver
 from dragoman.ports.operations import Caller, Operations
+from dragoman.ports.scoping import Authorize
 from dragoman.ports.store import TaskStore
 from dragoman.protocol.validation import RequestRules
 from dragoman.protocol.versions import check_version
@@ -37,7 +39,17 @@ from dragoman.server.dialects import (
     push_encoders,
     reserved_tenants,
 )
+from dragoman.server.extended_card import ExtendedCard
+from dragoman.server.extending import extensions_of, methods_by_name
+from dragoman.server.guarding import (
+    Identify,
+    compose_identify,
+    documents_of,
+    guarding_interceptors,
+    secure_facts,
+)
 from dragoman.server.halves import ServerHalves
+from dragoman.server.limiting import RateLimits
 from dragoman.server.pushing import choose_push, published_keys
 from dragoman.stores import check_store, open_store
 
@@ -86,6 +98,11 @@ class Application(ABC):
         dialect = http_dialect(self.versions, self.v03)
         seal = partial(sign_encoded, signers=self.signers) if self.signers else None
         return Endpoint(operations, card=self.card, settings=settings, dialect=dialect, seal=seal)
+
+    @property
+    def identify(self) -> Identify | None:
+        """How callers are identified, by a scope like that of ASGI; None when everybody is anonymous."""
+        return self.settings.identify
 
     @property
     @abstractmethod
@@ -247,6 +264,15 @@ class App(Application):
       :class:`~dragoman.server.V03ServerSettings`;
     * ``infer_version``: take a request without ``A2A-Version`` that can only be of 1.0 as such (Spec: AMB-17);
     * ``known_contexts_only``: refuse context ids that the caller made up (Spec: AMB-45);
+    * ``security``: what callers have to show, see :class:`~dragoman.auth.Security`; default what the agent says.
+      ``identify`` is then asked besides, and names who it is that was let in;
+    * ``rate_limit``: how many calls each caller may make, see :class:`~dragoman.server.RateLimit`; default: any number;
+    * ``audit``: log each call to ``dragoman.audit``; default: when there is ``security``;
+    * ``authorize``: lets callers reach more than their own tasks, within their tenant: ``authorize(caller, operation,
+      tenant)`` returns a :class:`~dragoman.Reach` (Spec: AUTH-09). Default: everybody sees what is theirs, and what is
+      not does not exist;
+    * ``namespace``: the agent's name in the store, default that on its card. Tasks under another name are not seen, so
+      say the old one when an agent is renamed;
     * ``interceptors``: wrap the operations, first is outermost;
     * ``bindings``: custom bindings to serve as well, such as
       :class:`~dragoman.bindings.websocket.WebSocketBinding` (Spec: BIND-14); the card names them last of 1.0;
@@ -283,22 +309,32 @@ class App(Application):
         observer: WorkObserver | None = None,
         card_signer: CardSigner | Sequence[CardSigner] | None = None,
         push: bool | PushSettings | None = None,
+        security: SecuritySetting | None = None,
+        rate_limit: RateLimits | None = None,
+        audit: bool | None = None,
+        authorize: Authorize | None = None,
+        namespace: str | None = None,
     ) -> None:
         versions = checked_versions(versions)
         pushing = choose_push(agent, push)
-        facts = replace(agent.facts, push=pushing is not None)
+        demands = as_security(security) or getattr(agent, "security", None)
+        facts = secure_facts(replace(agent.facts, push=pushing is not None), demands)
+        guard = None if demands is None else Guard(demands, name=facts.name, public_url=public_url)
+        audit = guard is not None if audit is None else audit
         check_card(build_card(facts, public_url or IN_PROCESS_URL, versions=versions))
         self._facts = facts
+        name = facts.name if namespace is None else namespace
+        extensions = extensions_of(agent, replace(facts, name=name))
         limits = limits or Limits()
         tasks = _store(store)
         self.push: PushService | None = None
         if pushing is not None:
             encoders = push_encoders(versions)
-            self.push = PushService(tasks, pushing, clock=clock, encoders=encoders, observer=observer)
+            self.push = PushService(tasks, pushing, clock=clock, encoders=encoders, observer=observer, agent=name)
         self.runtime = Runtime(
             agent.handler,
             tasks,
-            agent=facts.name,
+            agent=name,
             capabilities=capabilities_of(facts),
             rules=_rules(facts, limits, reserved_tenants(versions)),
             limits=limits,
@@ -307,10 +343,14 @@ class App(Application):
             known_contexts_only=known_contexts_only,
             observer=observer,
             push=self.push,
+            extending=extensions,
+            authorize=authorize,
+            extended_card=self._extended_card(agent, facts),
         )
+        signers = checked_signers(card_signer) or facts.signers
         settings = EndpointSettings(
             public_url=public_url,
-            identify=identify,
+            identify=compose_identify(guard, identify, address=audit or rate_limit is not None),
             check_version=partial(check_version, infer=infer_version),
             healthy=lambda: not self.runtime.is_stopping,
             max_body_bytes=max_body_bytes,
@@ -318,11 +358,34 @@ class App(Application):
             stall_timeout=stall_timeout,
             card_max_age=card_max_age,
             cors=tuple(cors),
-            documents=published_keys(pushing),
+            documents={**published_keys(pushing, signers), **documents_of(guard)},
+            credential_headers=() if demands is None else demands.request_headers,
+            methods=methods_by_name(extensions),
         )
-        signers = checked_signers(card_signer) or facts.signers
-        super().__init__(self.runtime, settings, interceptors, bindings, versions, v03, signers)
+        ours = guarding_interceptors(facts, guard, rate_limit, audit=audit)
+        super().__init__(self.runtime, settings, [*ours, *interceptors], bindings, versions, v03, signers)
         check_card(self._unsigned_card(public_url or IN_PROCESS_URL), offered=capabilities_of(facts))
+
+    async def grant(self, task_id: str, value: Any = None, *, tenant: str = "") -> None:
+        """Hand in, out of band, what a task waits for in ``ctx.authorize``; it goes on at once, without a message.
+
+        For code of yours, such as the endpoint that a provider redirects to, over HTTPS (Spec: INTASK-08): it has to
+        know whose task that is and that the value is for it, by a ``state`` that cannot be guessed. ``value`` is what
+        ``ctx.authorize`` returns as its value; it is not kept. ``tenant`` is that of the task.
+
+        Raises TaskNotFoundError, UnsupportedOperationError when the task waits for no authorization, UnavailableError.
+        Spec: INTASK-03, INTASK-04.
+        """
+        await self.runtime.grant(task_id, value, tenant=tenant)
+
+    def _extended_card(self, agent: Served, facts: CardFacts) -> ExtendedCard:
+        return ExtendedCard(
+            getattr(agent, "extend_card", None),
+            public=lambda base_url: self._unsigned_card(base_url),
+            address=lambda: self.public_url or IN_PROCESS_URL,
+            sign=lambda card: sign_card(card, self.signers),
+            offered=capabilities_of(facts),
+        )
 
     @property
     def shutdown_grace(self) -> float:

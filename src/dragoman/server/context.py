@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from dragoman.errors import DragomanError
+from dragoman.extensions import Trace, trace_of
 from dragoman.model import (
     Artifact,
     Message,
@@ -24,7 +25,9 @@ from dragoman.model import (
 from dragoman.ports.agent import Turn
 from dragoman.ports.operations import Caller
 from dragoman.protocol.lifecycle import copy_artifact, is_terminal
+from dragoman.server.authorization import Answer, Authorization, OtherAgent
 from dragoman.server.content import Content, data_of, files_of, text_of, to_artifacts, to_data, to_parts
+from dragoman.server.following import Following
 
 
 class Reject(DragomanError):
@@ -48,33 +51,6 @@ class Reply:
         self.extensions = extensions
 
 
-class Answer:
-    """What the caller said to a question."""
-
-    __slots__ = ("message",)
-
-    def __init__(self, message: Message) -> None:
-        self.message = message
-
-    @property
-    def text(self) -> str:
-        """Its text."""
-        return text_of(self.message)
-
-    @property
-    def data(self) -> Any:
-        """Its first data part, or None."""
-        return data_of(self.message)
-
-    @property
-    def files(self) -> Sequence[Part]:
-        """Its files."""
-        return files_of(self.message)
-
-    def __str__(self) -> str:
-        return self.text
-
-
 def filled_message(message: Message, turn: Turn) -> Message:
     """A copy of a message that an author wrote, with the ids and the role that it lacks. Spec: DATA-19, DATA-21."""
     own = copy(message)
@@ -92,11 +68,12 @@ class Context:
     One context serves one run of the handler, in its own asyncio task.
     """
 
-    __slots__ = ("_artifacts", "_asked", "_over", "_recorded", "_turn")
+    __slots__ = ("_artifacts", "_asked", "_authorized", "_over", "_recorded", "_turn")
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
         self._asked = 0
+        self._authorized = 0
         self._over = False
         self._artifacts = 0
         self._recorded = len(turn.answers) if turn.recovered else 0
@@ -170,6 +147,11 @@ class Context:
         Of a run after a crash they are those of the call that began it anew, if there was one.
         """
         return self._turn.call.parameters
+
+    @property
+    def trace(self) -> Trace | None:
+        """The trace that the call belongs to, if the extension for trace context is active for it."""
+        return trace_of(self._turn.call)
 
     @property
     def accepted_output_modes(self) -> Sequence[str]:
@@ -310,23 +292,50 @@ class Context:
         is then run again from its beginning, and the n-th ``ask`` of that run returns the answer recorded for it at
         once. A message that came before it was asked for is taken as the answer. Spec: STRM-12, CTX-16.
         """
-        return await self._ask(TaskState.INPUT_REQUIRED, question, timeout)
-
-    async def authorize(self, content: Content, *, timeout: float | None = None) -> Answer:
-        """Ask for an authorization: as :meth:`ask`, with AUTH_REQUIRED. ``content`` says what is needed.
-
-        The message that ends the wait grants nothing by itself. Spec: INTASK-01, INTASK-02, INTASK-10.
-        """
-        return await self._ask(TaskState.AUTH_REQUIRED, content, timeout)
-
-    async def _ask(self, state: TaskState, question: Content, timeout: float | None) -> Answer:
         await self._turn.open()
         number = self._asked + 1
         if len(self._turn.answers) < number:
-            self._publish_status(state, question)
+            self._publish_status(TaskState.INPUT_REQUIRED, question)
         answer = await self._turn.answer(number, timeout)
         self._asked = number
         return Answer(answer)
+
+    async def authorize(self, content: Content, *, timeout: float | None = None) -> Authorization:
+        """Ask for an authorization: the task is AUTH_REQUIRED; ``content`` says what is needed and where to give it.
+
+        Ends when the application hands it in (:meth:`App.grant <dragoman.App.grant>`), and then is ``granted``; or with
+        the caller's next message, which grants nothing: ask again, or give up. Streams stay open. What was handed in is
+        not kept: a handler that is run again asks for it anew. Raises the builtin TimeoutError after ``timeout``
+        seconds. Spec: INTASK-01 to INTASK-05, INTASK-10, INTASK-11.
+        """
+        turn = self._turn
+        await turn.open()
+        self._authorized += 1
+        key, number = f"dragoman.granted.{self._authorized}", self._asked + 1
+        lost = turn.recovered and await turn.memo(key) is not None  # it was granted to an earlier run
+        if lost or len(turn.answers) < number:
+            self._publish_status(TaskState.AUTH_REQUIRED, content)
+        came = await turn.authorization(None if lost else number, fresh=lost, timeout=timeout)
+        if isinstance(came, Message):
+            self._asked = number
+        elif not lost:
+            await turn.remember(key, b"true")
+        return Authorization(came)
+
+    async def follow(self, client: OtherAgent, task: Task | str) -> Any:
+        """Follow a task that another agent does for this one; returns what ``client.wait(task)`` does.
+
+        When that task waits for an authorization, this one does, with the same words, and goes on when the other does;
+        what the caller says meanwhile is passed on to the other agent, and no credential passes through here.
+        Spec: INTASK-06, INTASK-07.
+        """
+        await self._turn.open()
+        following = Following(self._turn, client, task, self._publish_status, self._asked)
+        try:
+            return await following.run()
+        finally:
+            self._asked = following.asked
+            await self._turn.settle()
 
     async def once(self, key: str, function: Callable[[], Awaitable[Any]]) -> Any:
         """Do something that must not be done twice for this task: its result is kept under ``key``.

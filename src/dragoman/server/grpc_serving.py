@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from dragoman.bindings.grpc.addresses import format_address
 from dragoman.bindings.grpc.form import ServerForm
 from dragoman.bindings.grpc.library import aio, grpc
+from dragoman.bindings.grpc.methods_form import MethodsForm
 from dragoman.bindings.grpc.schema import POOL, SERVICE
 from dragoman.bindings.grpc.service import Service
 from dragoman.bindings.grpc.settings import GrpcServerSettings, ServerTls, read_pem
@@ -114,7 +115,10 @@ def _handlers(app: Application, limit: int, others: Iterable[ServerForm]) -> tup
         max_message_bytes=limit,
         stall_timeout=app.settings.stall_timeout,
     )
-    return (*(make(form=form) for form in others), make(check_version=app.settings.check_version))
+    current = partial(make, check_version=app.settings.check_version)
+    methods = app.settings.methods
+    added = (current(form=MethodsForm(methods)),) if methods else ()
+    return (*(make(form=form) for form in others), *added, current())
 
 
 def _options(settings: GrpcServerSettings, limit: int) -> list[tuple[str, Any]]:

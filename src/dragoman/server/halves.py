@@ -34,6 +34,7 @@ class ServerHalves:
             heartbeat=settings.heartbeat,
             stall_timeout=settings.stall_timeout,
             origins=settings.cors,
+            methods=settings.methods,
         )
         self._halves = tuple(binding.server(edge) for binding in bindings)
         self._places: dict[tuple[str, str], ServerHalf] = {}

@@ -19,6 +19,7 @@ from dragoman.errors import (
     InvalidAgentResponseError,
     UnsupportedOperationError,
 )
+from dragoman.extensions import current_trace, trace_of, tracing
 from dragoman.model import (
     Artifact,
     Message,
@@ -51,6 +52,13 @@ class FunctionHandler:
 
     async def run(self, turn: Turn) -> Message | None:
         """Call the function and publish what it gives."""
+        trace = trace_of(turn.call)
+        if trace is current_trace():  # none, for most
+            return await self._work(turn)
+        with tracing(trace):
+            return await self._work(turn)
+
+    async def _work(self, turn: Turn) -> Message | None:
         context = Context(turn)
         try:
             result = await self._run(self._function, context)
@@ -151,6 +159,13 @@ class EventsHandler:
 
     async def run(self, turn: Turn) -> Message | None:
         """Publish what the generator yields."""
+        trace = trace_of(turn.call)
+        if trace is current_trace():  # none, for most
+            return await self._work(turn)
+        with tracing(trace):
+            return await self._work(turn)
+
+    async def _work(self, turn: Turn) -> Message | None:
         context = Context(turn)
         async with aclosing(self._function(context)) as events:
             async for event in events:

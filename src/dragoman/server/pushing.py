@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from dragoman.card import CardSigner
 from dragoman.errors import ConfigurationError
 from dragoman.push import JWKS_PATH, PushSettings
 
@@ -29,8 +31,8 @@ def choose_push(agent: Any, given: bool | PushSettings | None) -> PushSettings |
     return found
 
 
-def published_keys(pushing: PushSettings | None) -> dict[str, bytes]:
-    """The document with the keys that deliveries are verified with, by its path; none when they are not signed."""
-    if pushing is None or pushing.signer is None:
-        return {}
-    return {JWKS_PATH: msgspec.json.encode({"keys": pushing.signer.public_keys})}
+def published_keys(pushing: PushSettings | None, signers: Sequence[CardSigner] = ()) -> dict[str, bytes]:
+    """The document with the keys that deliveries and the card are verified with, by its path; none without any."""
+    keys = [*pushing.signer.public_keys] if pushing is not None and pushing.signer is not None else []
+    keys += [signer.public_jwk for signer in signers]
+    return {JWKS_PATH: msgspec.json.encode({"keys": keys})} if keys else {}

@@ -12,14 +12,16 @@ from importlib.util import find_spec
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dragoman.bindings.grpc.settings import GrpcServerSettings
+from dragoman.bindings.grpc.settings import GrpcServerSettings, ServerTls
 from dragoman.bindings.settings import EndpointSettings
 from dragoman.errors import ConfigurationError, MissingExtraError
 from dragoman.http.asgi import Receive, Scope, Send
 from dragoman.server.app import Application
+from dragoman.server.tls import TlsExtension, make_context, with_certificates
 
 try:
     import uvicorn
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
 except ImportError as error:
     raise MissingExtraError("dragoman's HTTP server", "cli") from error
 
@@ -83,11 +85,12 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def base_url(listening: socket.socket) -> str:
+def base_url(listening: socket.socket, *, tls: bool = False) -> str:
     """The address of a listening socket as clients on this machine write it."""
+    scheme = "https" if tls else "http"
     host, port = listening.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def websocket_options(app: Servable) -> dict[str, Any]:
@@ -199,12 +202,15 @@ async def serve(
     listening: socket.socket,
     *,
     grpc: GrpcServerSettings | None = None,
+    tls: ServerTls | None = None,
     on_ready: Callable[[], None] | None = None,
     handle_signals: bool = True,
 ) -> None:
     """Serve until SIGTERM or SIGINT (or cancellation), then shut down in order.
 
-    With ``grpc``, a gRPC server runs beside it, and the card names it (extra ``grpc``).
+    With ``grpc``, a gRPC server runs beside it, and the card names it (extra ``grpc``). ``tls``: speak HTTPS, and wss,
+    by TLS 1.2 or 1.3; with ``client_roots``, clients show certificates, of which :class:`~dragoman.auth.MutualTls`
+    makes callers.
 
     At the signal new work is refused at once, while calls and streams of running tasks may end; handlers that are not
     done after ``limits.shutdown_grace`` seconds are interrupted and recorded. ``on_ready`` is called when connections
@@ -213,12 +219,14 @@ async def serve(
     """
     try:
         options = websocket_options(app)
+        context = None if tls is None else make_context(tls)
         served = await _start(app, grpc, listening)
     except BaseException:
         listening.close()
         raise
     config = uvicorn.Config(
-        app,
+        app if context is None else TlsExtension(app),
+        http="auto" if context is None else with_certificates(AutoHTTPProtocol),
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -226,6 +234,9 @@ async def serve(
         server_header=False,
         proxy_headers=False,  # what a request says of the way it took is no address of ours; public_url is
     )
+    if context is not None:
+        config.load()
+        config.ssl = context
     server = _Server(config, served, on_ready, handle_signals)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     try:
@@ -245,6 +256,7 @@ def run_app(
     listening: socket.socket,
     *,
     grpc: GrpcServerSettings | None = None,
+    tls: ServerTls | None = None,
     on_ready: Callable[[], None] | None = None,
 ) -> None:
     """:func:`serve` in an event loop of its own, that of uvloop where it is installed. Blocks until the end.
@@ -259,7 +271,7 @@ def run_app(
             on_ready()
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(serve(app, listening, grpc=grpc, on_ready=ready))
+        runner.run(serve(app, listening, grpc=grpc, tls=tls, on_ready=ready))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -104,7 +104,6 @@ class Entry(Shelved):
             scope=self.facts.scope,
             fence=self.fence,
             worker=self.worker,
-            agent=self.facts.agent,
             wire_version=self.facts.wire_version,
             request=self.facts.request,
         )

@@ -13,7 +13,7 @@ from dragoman.protocol.lifecycle import TERMINAL
 from dragoman.stores.entries import Entry, listed
 from dragoman.stores.outbox import Outbox
 from dragoman.stores.refusing import find_conflict, find_fault, unknown_task
-from dragoman.stores.shelves import Key, Shelves, find_page
+from dragoman.stores.shelves import Key, Shelves, find_page, merge_pages
 
 
 class MemoryStore:
@@ -29,10 +29,10 @@ class MemoryStore:
         self._entries: dict[str, Entry] = {}
         self._shelves: dict[Scope, Shelves] = {}
         self._held: dict[str, Entry] = {}
-        self._finished: list[Key] = []
+        self._finished: dict[str, list[Key]] = {}
         self._workers: dict[str, int] = {}
         self._secrets: dict[str, bytes] = {}
-        self._outbox = Outbox(self._last)
+        self._outboxes: dict[str, Outbox] = {}
 
     async def open(self) -> None:
         """Nothing to do."""
@@ -74,7 +74,7 @@ class MemoryStore:
         shelves.add(entry)
         self._note_end(entry)
         if facts.webhook is not None:
-            self._outbox.begin(entry.id, facts.webhook, append.timestamp_ms)
+            self._outbox(facts.scope.agent).begin(entry.id, facts.webhook, append.timestamp_ms)
 
     def _extend(self, entry: Entry, append: Append) -> StoreError | None:
         conflict = find_conflict(append, entry.fence, entry.number)
@@ -90,8 +90,9 @@ class MemoryStore:
             self._note_end(entry)
             if append.state in TERMINAL:
                 entry.finish()
-        if append.records:
-            self._outbox.wake(entry.id, append.timestamp_ms)
+        outbox = self._outboxes.get(entry.facts.scope.agent)
+        if outbox is not None and append.records:
+            outbox.wake(entry.id, append.timestamp_ms)
         return None
 
     def _hold(self, entry: Entry, worker: str | None) -> None:
@@ -103,14 +104,14 @@ class MemoryStore:
 
     def _note_end(self, entry: Entry) -> None:
         if entry.state in TERMINAL:
-            heappush(self._finished, entry.key)
+            heappush(self._finished.setdefault(entry.facts.scope.agent, []), entry.key)
 
     # Reading.
 
     async def task(self, task_id: str, scope: Scope | None) -> StoredTask | None:
         """A copy of the task, or None."""
         entry = self._entries.get(task_id)
-        if entry is None or (scope is not None and entry.facts.scope != scope):
+        if entry is None or (scope is not None and not scope.covers(entry.facts.scope)):
             return None
         return entry.stored()
 
@@ -121,11 +122,23 @@ class MemoryStore:
 
     async def page(self, query: TaskQuery) -> TaskPage:
         """One page, by two binary searches."""
-        shelves = self._shelves.get(query.scope)
-        shelf = [] if shelves is None else self._shelf(shelves, query)
-        keys, total, more = find_page(shelf, query.page_size, query.since_ms, query.after)
+        found = [
+            find_page(self._shelf(shelves, query), query.page_size, query.since_ms, query.after)
+            for shelves in self._reached(query.scope)
+        ]
+        keys, total, more = found[0] if len(found) == 1 else merge_pages(found, query.page_size)
         tasks = [listed(self._entries[key[1]].task(), query) for key in keys]
         return TaskPage(tasks=tasks, total=total, next=keys[-1] if more else None)
+
+    def _reached(self, scope: Scope) -> list[Shelves]:
+        if not scope.is_wide:
+            shelves = self._shelves.get(scope)
+            return [] if shelves is None else [shelves]
+        if scope.everybody:
+            return [shelves for owned, shelves in self._shelves.items() if scope.covers(owned)]
+        owners = {scope.owner, *scope.others}
+        owned = (self._shelves.get(Scope(scope.tenant, owner, scope.agent)) for owner in owners)
+        return [shelves for shelves in owned if shelves is not None]
 
     def _shelf(self, shelves: Shelves, query: TaskQuery) -> list[Key]:
         if not query.context_id:
@@ -170,9 +183,10 @@ class MemoryStore:
     def _is_alive(self, worker: str, now_ms: int) -> bool:
         return self._workers.get(worker, now_ms) > now_ms
 
-    async def orphans(self, now_ms: int, limit: int) -> list[str]:
-        """Ids of tasks that a dead worker holds, oldest status first."""
-        found = (e for e in self._held.values() if e.worker is not None and not self._is_alive(e.worker, now_ms))
+    async def orphans(self, now_ms: int, limit: int, agent: str = "") -> list[str]:
+        """Ids of the agent's tasks that a dead worker holds, oldest status first."""
+        held = (entry for entry in self._held.values() if entry.facts.scope.agent == agent)
+        found = (e for e in held if e.worker is not None and not self._is_alive(e.worker, now_ms))
         return [entry.id for entry in sorted(found, key=lambda entry: entry.key)[:limit]]
 
     async def claim(self, task_id: str, worker: str, now_ms: int) -> StoredTask | None:
@@ -186,11 +200,12 @@ class MemoryStore:
 
     # Retention.
 
-    async def purge(self, before_ms: int, limit: int) -> int:
-        """Remove up to ``limit`` terminal tasks with a status older than ``before_ms``."""
+    async def purge(self, before_ms: int, limit: int, agent: str = "") -> int:
+        """Remove up to ``limit`` terminal tasks of the agent with a status older than ``before_ms``."""
         removed = 0
-        while removed < limit and self._finished and self._finished[0][0] < before_ms:
-            key = heappop(self._finished)
+        finished = self._finished.get(agent, [])
+        while removed < limit and finished and finished[0][0] < before_ms:
+            key = heappop(finished)
             entry = self._entries.get(key[1])
             if entry is not None and entry.key == key and entry.state in TERMINAL:
                 self._remove(entry)
@@ -199,7 +214,7 @@ class MemoryStore:
 
     def _remove(self, entry: Entry) -> None:
         del self._entries[entry.id]
-        self._outbox.forget(entry.id)
+        self._outbox(entry.facts.scope.agent).forget(entry.id)
         self._held.pop(entry.id, None)
         entry.shelves.remove(entry)
         if not entry.shelves.size:
@@ -207,13 +222,23 @@ class MemoryStore:
 
     # Webhooks: the contract is that of WebhookStore.
 
+    def _outbox(self, agent: str) -> Outbox:
+        outbox = self._outboxes.get(agent)
+        if outbox is None:
+            outbox = self._outboxes[agent] = Outbox(self._last)
+        return outbox
+
+    def _outbox_of(self, task_id: str) -> Outbox:
+        entry = self._entries.get(task_id)
+        return _NO_OUTBOX if entry is None else self._outbox(entry.facts.scope.agent)
+
     def _last(self, task_id: str) -> int | None:
         entry = self._entries.get(task_id)
         return None if entry is None else entry.number
 
-    def watch_webhooks(self, call: Callable[[], None]) -> None:
-        """Call this whenever something is due by a write."""
-        self._outbox.notice = call
+    def watch_webhooks(self, call: Callable[[], None], agent: str = "") -> None:
+        """Call this whenever something of the agent's is due by a write."""
+        self._outbox(agent).notice = call
 
     async def keep_webhook(
         self, task_id: str, webhook: Webhook, *, most: int, now_ms: int, snapshot_in: Sequence[int] = ()
@@ -223,37 +248,42 @@ class MemoryStore:
         if entry is None:
             return "unknown"
         snapshot = entry.state.number in snapshot_in
-        kept = self._outbox.keep(task_id, webhook, most=most, position=entry.number, snapshot=snapshot, now_ms=now_ms)
+        outbox = self._outbox(entry.facts.scope.agent)
+        kept = outbox.keep(task_id, webhook, most=most, position=entry.number, snapshot=snapshot, now_ms=now_ms)
         return "kept" if kept else "full"
 
     async def webhook(self, task_id: str, webhook_id: str) -> Webhook | None:
         """The webhook, or None."""
-        return self._outbox.find(task_id, webhook_id)
+        return self._outbox_of(task_id).find(task_id, webhook_id)
 
     async def webhooks(self, task_id: str, after: int, limit: int) -> list[tuple[int, Webhook]]:
         """Webhooks of the task with keys above ``after``."""
-        return self._outbox.page(task_id, after, limit)
+        return self._outbox_of(task_id).page(task_id, after, limit)
 
     async def remove_webhook(self, task_id: str, webhook_id: str) -> None:
         """Remove it, if it is there."""
-        self._outbox.remove(task_id, webhook_id)
+        self._outbox_of(task_id).remove(task_id, webhook_id)
 
-    async def claim_webhooks(self, now_ms: int, until_ms: int, limit: int) -> list[DueWebhook]:
-        """Claim webhooks that are due."""
-        return self._outbox.claim(now_ms, until_ms, limit)
+    async def claim_webhooks(self, now_ms: int, until_ms: int, limit: int, agent: str = "") -> list[DueWebhook]:
+        """Claim webhooks of the agent's tasks that are due."""
+        return self._outbox(agent).claim(now_ms, until_ms, limit)
 
-    async def next_due(self) -> int | None:
-        """When the next webhook is due."""
-        return self._outbox.next_due()
+    async def next_due(self, agent: str = "") -> int | None:
+        """When the agent's next webhook is due."""
+        return self._outbox(agent).next_due()
 
     async def settle_webhooks(self, settlements: Sequence[Settlement], now_ms: int) -> Sequence[bool]:
         """Write down how far webhooks were told."""
-        return [self._outbox.settle(settlement, now_ms) for settlement in settlements]
+        return [self._outbox_of(settlement.task_id).settle(settlement, now_ms) for settlement in settlements]
 
-    async def dead_letters(self, after: str, limit: int) -> list[DeadLetter]:
-        """Dead letters in order of their ids."""
-        return self._outbox.letters(after, limit)
+    async def dead_letters(self, after: str, limit: int, agent: str = "") -> list[DeadLetter]:
+        """Dead letters of the agent in order of their ids."""
+        return self._outbox(agent).letters(after, limit)
 
-    async def remove_dead_letters(self, before_ms: int, limit: int) -> int:
-        """Remove those that failed before."""
-        return self._outbox.forget_letters(before_ms, limit)
+    async def remove_dead_letters(self, before_ms: int, limit: int, agent: str = "") -> int:
+        """Remove those of the agent that failed before."""
+        return self._outbox(agent).forget_letters(before_ms, limit)
+
+
+_NO_OUTBOX = Outbox(lambda task_id: None)
+"""That of tasks that are not there: nothing is ever put into it."""

@@ -10,6 +10,8 @@ context's shelf, which is short.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Sequence
+from heapq import merge
 
 from dragoman.model import TaskState
 
@@ -118,6 +120,13 @@ def _rebuilt(shelf: list[Key], removed: list[Key], added: list[Key]) -> list[Key
     shelf += added
     shelf.sort()  # nearly in order already, which this sort makes use of
     return shelf
+
+
+def merge_pages(found: Sequence[tuple[list[Key], int, bool]], page_size: int) -> tuple[list[Key], int, bool]:
+    """One page out of those of several scopes."""
+    keys = list(merge(*(page for page, _, _ in found), reverse=True))
+    more = len(keys) > page_size or any(more for _, _, more in found)
+    return keys[:page_size], sum(total for _, total, _ in found), more
 
 
 def find_page(shelf: list[Key], page_size: int, since_ms: int | None, after: Key | None) -> tuple[list[Key], int, bool]:

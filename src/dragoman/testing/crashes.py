@@ -56,18 +56,21 @@ class CrashReport(msgspec.Struct):
 class CrashRounds:
     """Ends a server again and again under a load.
 
-    * ``server``: running, on the SQLite file ``path``;
+    * ``server``: running, on the SQLite file ``path``; ``agent``: the name of what it serves;
     * ``witness``: of the load;
     * ``bound``: seconds after the restart within which no task is at work any more that was when the server died: two
       leases and the time of the work itself;
     * ``seed``: of the moments.
     """
 
-    def __init__(self, server: ServerProcess, path: Path, witness: Witness, *, bound: float, seed: int = 0) -> None:
+    def __init__(
+        self, server: ServerProcess, path: Path, witness: Witness, *, agent: str, bound: float, seed: int = 0
+    ) -> None:
         self.report = CrashReport()
         self._server = server
         self._path = path
         self._witness = witness
+        self._agent = agent
         self._bound = bound
         self._dice = random.Random(seed)
 
@@ -91,7 +94,7 @@ class CrashRounds:
         await store.open()
         try:
             self._add(await self._witness.compare(store))
-            left = await tasks_in(store, *ACTIVE)
+            left = await tasks_in(store, self._agent, *ACTIVE)
             self.report.found += [f"task {task_id}: is at work at the end" for task_id in left]
         finally:
             await store.close()
@@ -107,7 +110,7 @@ class CrashRounds:
             await store.open()
             try:
                 self._add(await self._witness.compare(store, fresh=True))
-                return await tasks_in(store, *ACTIVE)
+                return await tasks_in(store, self._agent, *ACTIVE)
             finally:
                 await store.close()
 
@@ -160,13 +163,13 @@ async def copied(path: Path) -> AsyncIterator[Path]:
         yield Path(folder) / path.name
 
 
-async def tasks_in(store: TaskStore, *states: TaskState) -> list[str]:
-    """Ids of all tasks in these states, of anonymous callers without a tenant."""
+async def tasks_in(store: TaskStore, agent: str, *states: TaskState) -> list[str]:
+    """Ids of all tasks of an agent in these states, of anonymous callers without a tenant."""
     found: list[str] = []
     for state in states:
         after: tuple[int, str] | None = None
         while True:
-            page = await store.page(TaskQuery(scope=Scope(), state=state, page_size=_PAGE, after=after))
+            page = await store.page(TaskQuery(scope=Scope(agent=agent), state=state, page_size=_PAGE, after=after))
             found += [task.id for task in page.tasks]
             after = page.next
             if after is None:

@@ -139,4 +139,4 @@ class SampleTask:
         )
 
     def _facts(self) -> NewTask:
-        return NewTask(context_id=self.context_id, scope=self.scope, agent="sample", request=self.request)
+        return NewTask(context_id=self.context_id, scope=self.scope, request=self.request)

@@ -93,7 +93,7 @@ def test_the_first_alternative_that_can_be_met_is_used(dragoman: Dragoman, peer:
     [
         (BEARER, "http: Bearer", "export A2ACLI_BEARER=..."),
         (api_key("query"), "apiKey: query X-Key", "export A2ACLI_API_KEY=..."),
-        (OAUTH, "oauth2: clientCredentials", "export A2ACLI_BEARER=..."),
+        (OAUTH, "oauth2: clientCredentials", "dragoman auth login -a {} --client-id ID"),
     ],
 )
 def test_without_a_credential_that_fits_nothing_is_sent(
@@ -103,7 +103,11 @@ def test_without_a_credential_that_fits_nothing_is_sent(
 
     done = dragoman.inside("send", "-a", peer.url, "-o", "json", "x")
 
-    assert (done.status, done.error["code"], done.error["hint"]) == (4, "A2ACLI_ERR_CREDENTIALS_MISSING", hint)
+    assert (done.status, done.error["code"], done.error["hint"]) == (
+        4,
+        "A2ACLI_ERR_CREDENTIALS_MISSING",
+        hint.format(peer.url),
+    )
     assert words in done.error["message"]
     assert peer.calls == []
 

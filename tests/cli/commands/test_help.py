@@ -82,7 +82,7 @@ def test_a_completion_script_is_taken_by_its_shell(dragoman: Dragoman, shell: st
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("dragoman task ", {"get", "cancel", "list", "subscribe", "download"}),
+        ("dragoman task ", {"get", "cancel", "list", "subscribe", "download", "push-config"}),
         ("dragoman task list --status in", {"input-required"}),
         ("dragoman send --transport ", {"JSONRPC", "HTTP+JSON"}),
         ("dragoman send --med", {"--media-type"}),

@@ -175,3 +175,19 @@ def test_an_authorization_from_elsewhere_can_be_waited_for(dragoman: Dragoman, a
 
     out, _ = follow.communicate(timeout=20)
     assert b"TASK_STATE_COMPLETED" in out
+
+
+@pytest.mark.req("A2ACLI_AUTH_011")
+def test_a_task_that_goes_on_after_a_grant_out_of_band_is_followed_to_its_end_without_a_message(
+    dragoman: Dragoman, peer: Peer
+) -> None:
+    def play(seen: Seen) -> Answer:
+        if seen.operation == "SubscribeToTask":
+            return events(seen, {"task": task(state="AUTH_REQUIRED")}, status("WORKING"), status("COMPLETED"))
+        return result(seen, task(state="AUTH_REQUIRED"))
+
+    peer.play = play
+    done = dragoman("task", "get", "t-1", "-a", peer.url, "--wait", "--until", "terminal", "-o", "json")
+
+    assert done.json["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert not {"SendMessage", "SendStreamingMessage"} & set(peer.operations)

@@ -13,6 +13,7 @@ from dragoman import Agent, App, Client, Limits
 from tests.client.words import QUICK, QUICK_POLL
 from tests.conformance.quick_server import quick_serving
 from tests.http.peer import BOUND
+from tests.push.hooks import Hooks, hooks_serving
 
 BINDINGS = ("JSONRPC", "HTTP+JSON", "GRPC")
 
@@ -38,3 +39,10 @@ async def meet(binding: str) -> AsyncIterator[Meet]:
             return await stack.enter_async_context(made)
 
         yield meet
+
+
+@pytest.fixture
+async def hooks() -> AsyncIterator[Hooks]:
+    """A webhook server on this machine."""
+    async with hooks_serving() as serving:
+        yield serving

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from dragoman import App
@@ -12,13 +10,7 @@ from dragoman.model import AuthenticationInfo, TaskPushNotificationConfig
 from tests.compat.both.conftest import Meet
 from tests.conformance.wire import served
 from tests.push.agents import counting
-from tests.push.hooks import Hooks, hooks_serving
-
-
-@pytest.fixture
-async def hooks() -> AsyncIterator[Hooks]:
-    async with hooks_serving() as serving:
-        yield serving
+from tests.push.hooks import Hooks
 
 
 def hook(url: str = "https://hooks.example/h", **members: object) -> TaskPushNotificationConfig:
@@ -103,7 +95,9 @@ async def test_each_webhook_of_a_task_reads_its_own_version(hooks: Hooks) -> Non
         new_calls, old_calls = await hooks.ended("/new"), await hooks.ended("/old")
         params = {"id": task["id"]}
         got = await wire.rpc("tasks/pushNotificationConfig/get", params, headers=headers)
-        deleted = await wire.rpc("tasks/pushNotificationConfig/delete", {**params, "pushNotificationConfigId": "new"}, headers=headers)
+        deleted = await wire.rpc(
+            "tasks/pushNotificationConfig/delete", {**params, "pushNotificationConfigId": "new"}, headers=headers
+        )
 
     assert made.result["pushNotificationConfig"]["id"] == task["id"]
     assert got.result["pushNotificationConfig"]["id"] == task["id"]

@@ -168,7 +168,8 @@ async def test_a_task_remembers_the_generation_that_it_was_made_by(store: str) -
         by_rest = (await old.rest("POST", "/message:send", told_in_proto())).json["task"]
         by_new = (await old.wire.rpc("SendMessage", said())).result["task"]
         found = [
-            await app.runtime._store.task(task["id"], Scope(owner=Caller().id)) for task in (by_old, by_rest, by_new)
+            await app.runtime._store.task(task["id"], Scope(owner=Caller().id, agent=ECHO.name))
+            for task in (by_old, by_rest, by_new)
         ]
 
     assert [stored.wire_version for stored in found if stored] == ["0.3", "0.3", "1.0"]

@@ -283,6 +283,8 @@ INFO = {"@type": ERROR_INFO, "reason": "VERSION_NOT_SUPPORTED", "domain": ERROR_
         ("UNIMPLEMENTED", "no: way", [], GET_TASK, UnsupportedOperationError),
         ("INVALID_ARGUMENT", "no", [{"@type": "x", "value": {}}], GET_TASK, InvalidParamsError),
         ("UNAVAILABLE", "no", [], GET_TASK, UnavailableError),
+        ("UNAVAILABLE", "InternalError: no", [], GET_TASK, UnavailableError),
+        ("UNKNOWN", "InternalError: no", [], GET_TASK, InternalError),
         ("UNAUTHENTICATED", "no", [], GET_TASK, UnauthenticatedError),
     ],
 )

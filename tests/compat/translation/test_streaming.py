@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dragoman.compat.v03 import types as v03
@@ -209,6 +209,8 @@ def test_whatever_comes_a_reader_knows_of_artifacts_and_state_what_the_events_to
     for event in events:
         if machine.ended:
             break
+        if event.task is not None and told is not None:  # 0.3 has nothing that takes an artifact away, nor has 1.0
+            assume({a.artifact_id for a in told.task.artifacts} <= {a.artifact_id for a in event.task.artifacts})
         made = machine.feed(event)
         if made or told is not None:
             told = told or TaskFold(copy_task(blank))

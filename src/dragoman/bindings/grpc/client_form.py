@@ -14,10 +14,11 @@ from dragoman.bindings.grpc.events import decode_event
 from dragoman.bindings.grpc.library import grpc
 from dragoman.bindings.grpc.messages import decode_message, encode_message
 from dragoman.bindings.grpc.metadata import encode_context, read_activated
+from dragoman.bindings.grpc.open_messages import METHODS_SERVICE, decode_open, encode_open
 from dragoman.bindings.grpc.schema import SERVICE
 from dragoman.bindings.grpc.status import read_status
 from dragoman.errors import A2AError
-from dragoman.model import Operation
+from dragoman.model import OpenMessage, Operation
 from dragoman.ports.operations import CallContext, Event
 
 Pairs = tuple[tuple[str, str | bytes], ...]
@@ -75,13 +76,14 @@ class _CurrentForm(ClientForm):
     """The form of 1.0."""
 
     def path(self, op: Operation) -> str:
-        return f"/{SERVICE}/{op.name}"
+        return f"/{METHODS_SERVICE if op.request is OpenMessage else SERVICE}/{op.name}"
 
     def encode(self, op: Operation, request: msgspec.Struct, tenant: str) -> bytes:
-        return encode_message(msgspec.structs.replace(request, tenant=tenant) if tenant else request)
+        named = msgspec.structs.replace(request, tenant=tenant) if tenant else request
+        return encode_open(named) if isinstance(named, OpenMessage) else encode_message(named)
 
     def decode(self, op: Operation, body: bytes) -> msgspec.Struct:
-        return decode_message(op.response, body)
+        return decode_open(body) if op.response is OpenMessage else decode_message(op.response, body)
 
     def begin_stream(self, op: Operation) -> EventReader:
         return _EACH_FOR_ITSELF

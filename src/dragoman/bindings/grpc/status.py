@@ -27,6 +27,8 @@ CHALLENGE_KEY = "www-authenticate"
 
 MOST_TEXT = 512
 """Characters of a message."""
+MOST_CHALLENGE = 1500
+"""Characters of a challenge, which may be several."""
 MOST_DETAILS = 3600
 """Bytes of all details; a third more on the wire."""
 _MOST_READ = 100
@@ -67,8 +69,8 @@ def encode_status(error: A2AError, *, code_name: str = "", text: str = "") -> En
             break
         status.details.add(type_url=url, value=value)
     trailers: list[tuple[str, str | bytes]] = [(DETAILS_KEY, status.SerializeToString())]
-    if isinstance(error, UnauthenticatedError):
-        trailers.append((CHALLENGE_KEY, _ascii(error.metadata.get("challenge", "Bearer"))))
+    if isinstance(error, UnauthenticatedError) or "challenge" in error.metadata:
+        trailers.append((CHALLENGE_KEY, _ascii(error.metadata.get("challenge", "Bearer"), MOST_CHALLENGE)))
     return EncodedStatus(code, text, tuple(trailers))
 
 
@@ -133,9 +135,9 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _ascii(text: str) -> str:
+def _ascii(text: str, most: int) -> str:
     """Text as the value of a metadata entry, which has one line of printable ASCII."""
-    return "".join(c if " " <= c <= "~" else "?" for c in text)[:MOST_TEXT].strip()
+    return "".join(c if " " <= c <= "~" else "?" for c in text)[:most].strip()
 
 
 # Reading.

@@ -109,10 +109,15 @@ def read_value(m: Any) -> Any:
 
 def _read_number(number: float) -> int | float:
     if number.is_integer():
-        return int(number) if -WHOLE < number < WHOLE else number
+        return int(number) if -WHOLE < number < WHOLE and not _is_minus_zero(number) else number
     if not math.isfinite(number):
         raise ValueError("a number is not finite")
     return number
+
+
+def _is_minus_zero(number: float) -> bool:
+    """A zero that no whole number can stand for."""
+    return number == 0 and math.copysign(1, number) < 0
 
 
 def read_struct(m: Any) -> dict[str, Any]:

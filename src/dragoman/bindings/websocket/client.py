@@ -42,7 +42,7 @@ class WebSocketTransport:
         self._tenant = interface.tenant
         self._edge = edge
         self._settings = settings
-        self._credentials = CREDENTIALS | settings.credentials
+        self._credentials = CREDENTIALS | settings.credentials | edge.credentials
         self._headers = {name.lower(): value for name, value in edge.headers.items()}
         self._sockets: dict[Credentials, ClientSocket] = {}
         self._opening: dict[Credentials, asyncio.Task[ClientSocket]] = {}
@@ -192,7 +192,7 @@ class WebSocketTransport:
             del self._opening[credentials]
 
     def _tls(self) -> ssl.SSLContext | None:
-        return (self._settings.tls or default_tls()) if self._url.startswith("wss:") else None
+        return (self._settings.tls or self._edge.tls or default_tls()) if self._url.startswith("wss:") else None
 
     def _put(self, credentials: Credentials, socket: ClientSocket) -> None:
         """Keep a new socket; those that nobody uses go."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Mapping
 
 from dragoman.bindings.failure import as_protocol_error
@@ -96,7 +97,7 @@ class WebSocketEndpoint(ServerHalf):
             max_calls=settings.max_calls,
             heartbeat=edge.heartbeat if settings.heartbeat is None else settings.heartbeat,
             reserved=settings.credentials,
-            max_age=settings.max_age if edge.identify is not None else None,
+            max_age=_max_age(settings.max_age, caller) if edge.identify is not None else None,
             deadlines=self._deadlines,
         )
         task = asyncio.current_task()
@@ -126,6 +127,14 @@ class WebSocketEndpoint(ServerHalf):
             raise PermissionDeniedError("Pages of this origin may not connect")
 
 
+def _max_age(most: float | None, caller: Caller) -> float | None:
+    """Seconds that a socket may last: no longer than the credentials of who opened it."""
+    if caller.expires_at is None:
+        return most
+    left = max(caller.expires_at - time.time(), 0.0)
+    return left if most is None else min(most, left)
+
+
 async def _refuse(scope: Scope, send: Send, error: A2AError) -> None:
     """Answer a handshake with the error as HTTP+JSON has it, where the server can do so; else with its plain 403."""
     if "websocket.http.response" not in scope.get("extensions", {}):
@@ -133,7 +142,7 @@ async def _refuse(scope: Scope, send: Send, error: A2AError) -> None:
         return
     body = encode_status(error)
     headers: list[Header] = [_JSON, (b"content-length", b"%d" % len(body))]
-    if error.http_status == 401:
+    if error.http_status == 401 or "challenge" in error.metadata:
         challenge = " ".join(error.metadata.get("challenge", "Bearer").splitlines())
         headers.append((b"www-authenticate", challenge.encode("latin-1", "replace")))
     if error.retry_after is not None:

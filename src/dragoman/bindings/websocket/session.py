@@ -64,6 +64,9 @@ _SILENCE = 3
 #: Seconds that the last words to a client may take.
 _LAST_WORDS = 1.0
 
+#: Seconds for which calls that were on their way when a socket grew too old are taken all the same.
+_ON_THE_WAY = 0.5
+
 _log = logging.getLogger("dragoman.bindings")
 
 
@@ -116,6 +119,7 @@ class Session:
         self._began = self._last_sent = self._last_came = self._loop.time()
         self._sending_since: float | None = None
         self._draining = self._over = False
+        self._takes_until = 0.0
         self._idle = asyncio.Event()
         self._idle.set()
         self._ending: _Ended | None = None
@@ -151,6 +155,13 @@ class Session:
         if not self._draining:
             self._draining = True
             self._aside(self._send_last(encode_frame(DrainFrame())))
+
+    async def _retire(self) -> None:
+        """End the socket for its age: the client learns of it first, and what it has sent by then is not lost."""
+        self._takes_until = self._loop.time() + _ON_THE_WAY
+        self.drain()
+        await asyncio.sleep(_ON_THE_WAY)
+        await self.close(self._edge.stall_timeout)
 
     async def close(self, grace: float) -> None:
         """Wait for the open calls, ``grace`` seconds at most, then end the socket."""
@@ -236,7 +247,7 @@ class Session:
     def _refusal(self, size: int) -> A2AError | None:
         if size > self._edge.max_message_bytes:
             return PayloadTooLargeError(f"The request is larger than {self._edge.max_message_bytes} bytes")
-        if self._draining:
+        if self._draining and self._loop.time() >= self._takes_until:
             return UnavailableError("This socket is being closed; call over a new one", retry_after=0)
         if len(self._calls) >= self._max_calls:
             return RateLimitedError(f"More than {self._max_calls} calls are open on this socket", retry_after=1)
@@ -267,7 +278,7 @@ class Session:
         context = read_context(self._parameters, frame.parameters, self._caller, self._reserved)
         if self._edge.check_version is not None:
             self._edge.check_version(context.version)
-        op = OPERATIONS.get(frame.operation)
+        op = OPERATIONS.get(frame.operation) or self._edge.methods.get(frame.operation)
         if op is None:
             raise MethodNotFoundError()
         assert issubclass(op.request, WireMessage)
@@ -345,7 +356,7 @@ class Session:
                 self._end(reason)
                 return
             if self._max_age is not None and now - self._began >= self._max_age:
-                self._aside(self.close(self._edge.stall_timeout))
+                self._aside(self._retire())
                 self._max_age = None
             if self._heartbeat and now - self._last_sent >= self._heartbeat and self._sending_since is None:
                 self._aside(self._send_last(encode_frame(Ping())))

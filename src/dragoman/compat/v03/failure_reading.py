@@ -20,6 +20,7 @@ from dragoman.errors import (
     ERRORS_BY_CODE,
     A2AError,
     ExtendedAgentCardNotConfiguredError,
+    InternalError,
     TaskNotFoundError,
 )
 from dragoman.model import CANCEL_TASK, GET_EXTENDED_AGENT_CARD, SEND_MESSAGE, SEND_STREAMING_MESSAGE, Operation
@@ -43,6 +44,8 @@ _CODES_BY_HTTP = {
     501: -32004,
 }
 _CODES_BY_GRPC = {"NOT_FOUND": -32001, "UNIMPLEMENTED": -32004, "INVALID_ARGUMENT": -32602, "INTERNAL": -32603}
+_FINER = frozenset({"UNAVAILABLE", "RESOURCE_EXHAUSTED", "UNAUTHENTICATED", "PERMISSION_DENIED"})
+"""Statuses of gRPC that say more than the name of an internal error in front of the text."""
 _LIKE_1_0 = f"https://{ERROR_DOMAIN}/"
 
 _encode = msgspec.json.Encoder().encode
@@ -195,6 +198,8 @@ def read_grpc_error(answer: Answer, name: str, number: int, message: str, detail
         _, text = _split(message)
         return grpc_error(answer, name, number, text, details)
     code, text = _split(message)
+    if code == InternalError.code and name in _FINER:
+        return grpc_error(answer, name, number, text, details)
     if code is None:
         code = _code_of_grpc(answer.op, name)
     if code is None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from dragoman.bindings.status import encode_duration
+from dragoman.bindings.status import encode_duration, wait_to_tell
 from dragoman.compat.v03.failure_reading import OLD_NAMES
 from dragoman.compat.v03.failure_reading import read_grpc_error as read_grpc_error
 from dragoman.compat.v03.failure_reading import read_rest_error as read_rest_error
@@ -95,8 +95,9 @@ def _data(error: A2AError) -> dict[str, Any]:
         data["fieldViolations"] = [{"field": v.field, "description": v.description} for v in error.violations]
     if error.extra_details:
         data["details"] = [dict(detail) for detail in error.extra_details]
-    if error.retry_after is not None:
-        data["retryDelay"] = encode_duration(error.retry_after)
+    wait = wait_to_tell(error)
+    if wait is not None:
+        data["retryDelay"] = encode_duration(wait)
     try:
         _encode(data)
     except (TypeError, ValueError, RecursionError):  # what the author of the error put in is no JSON

@@ -10,8 +10,8 @@ from dragoman.stores.sql.schema import MEMOS, SEGMENTS, SNAPSHOTS, TASKS, WEBHOO
 from dragoman.stores.sql.writing import add_totals
 
 _EXPIRED = (
-    select(TASKS.c.id, TASKS.c.tenant, TASKS.c.owner, TASKS.c.state)
-    .where(TASKS.c.finished_ms < bindparam("before_ms"))
+    select(TASKS.c.id, TASKS.c.agent, TASKS.c.tenant, TASKS.c.owner, TASKS.c.state)
+    .where(TASKS.c.agent == bindparam("agent"), TASKS.c.finished_ms < bindparam("before_ms"))
     .order_by(TASKS.c.finished_ms)
     .limit(bindparam("limit"))
     .with_for_update()
@@ -28,14 +28,15 @@ _REMOVALS = [
 ]
 
 
-def remove_expired(connection: Connection, before_ms: int, limit: int, shard: int) -> int:
-    """Remove terminal tasks with an older status, the oldest first; how many."""
-    rows = connection.execute(_EXPIRED, {"before_ms": before_ms, "limit": limit}).all()
+def remove_expired(connection: Connection, before_ms: int, limit: int, agent: str, shard: int) -> int:
+    """Remove terminal tasks of an agent with an older status, the oldest first; how many."""
+    rows = connection.execute(_EXPIRED, {"agent": agent, "before_ms": before_ms, "limit": limit}).all()
     for ids in portions(row.id for row in rows):
         for removal in _REMOVALS:
             connection.execute(removal, {"ids": ids})
     totals: dict[TotalKey, int] = {}
-    for _, tenant, owner, state in rows:
-        totals[tenant, owner, state] = totals.get((tenant, owner, state), 0) - 1
+    for _, *key in rows:
+        owner = tuple(key)
+        totals[owner] = totals.get(owner, 0) - 1
     add_totals(connection, totals, shard)
     return len(rows)

@@ -35,15 +35,15 @@ _NOBODY_ALIVE = or_(WORKERS.c.until_ms.is_(None), WORKERS.c.until_ms <= bindpara
 _ORPHANS = (
     select(TASKS.c.id)
     .select_from(_WITH_WORKER)
-    .where(TASKS.c.worker.is_not(None), _NOBODY_ALIVE)
+    .where(TASKS.c.worker.is_not(None), TASKS.c.agent == bindparam("agent"), _NOBODY_ALIVE)
     .order_by(TASKS.c.timestamp_ms, TASKS.c.id)
     .limit(bindparam("limit"))
 )
 
 
-def read_orphans(connection: Connection, now_ms: int, limit: int) -> list[str]:
-    """Ids of tasks that a dead worker holds, oldest status first."""
-    return list(connection.execute(_ORPHANS, {"now_ms": now_ms, "limit": limit}).scalars())
+def read_orphans(connection: Connection, now_ms: int, limit: int, agent: str) -> list[str]:
+    """Ids of the agent's tasks that a dead worker holds, oldest status first."""
+    return list(connection.execute(_ORPHANS, {"now_ms": now_ms, "limit": limit, "agent": agent}).scalars())
 
 
 _CLAIMABLE = (

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, column, inspect, select, table
 
 from dragoman.errors import MissingExtraError, StoreError
 
-SCHEMA_VERSION = "v0002"
+SCHEMA_VERSION = "v0003"
 """The newest revision in ``migrations/versions``; a test holds the two together."""
 
 VERSION_TABLE = "dragoman_version"

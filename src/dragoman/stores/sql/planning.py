@@ -14,7 +14,10 @@ from dragoman.stores.sql.encoding import Write
 from dragoman.stores.sql.webhooks import new_row
 
 Row = dict[str, Any]
-TotalKey = tuple[str, str, int]
+Owner = tuple[str, str, str]
+"""Agent, tenant and owner."""
+
+TotalKey = tuple[str, str, str, int]
 
 
 class Head(msgspec.Struct, gc=False):
@@ -25,6 +28,7 @@ class Head(msgspec.Struct, gc=False):
     state: int
     timestamp_ms: int
     worker: str | None
+    agent: str
     tenant: str
     owner: str
     metadata: bytes | None
@@ -52,8 +56,8 @@ class Plan:
         """Whether webhooks become due by it."""
         return bool(self.webhooks or self.wakes)
 
-    def count(self, tenant: str, owner: str, state: int, change: int) -> None:
-        key = (tenant, owner, state)
+    def count(self, owner: Owner, state: int, change: int) -> None:
+        key = (*owner, state)
         self.totals[key] = self.totals.get(key, 0) + change
 
 
@@ -85,7 +89,7 @@ def plan_create(plan: Plan, write: Write) -> Head:
             "tenant": scope.tenant,
             "owner": scope.owner,
             "context_id": facts.context_id,
-            "agent": facts.agent,
+            "agent": scope.agent,
             "wire_version": facts.wire_version,
             "request": facts.request,
             "metadata": write.metadata,
@@ -100,9 +104,9 @@ def plan_create(plan: Plan, write: Write) -> Head:
         }
     )
     if facts.webhook is not None:
-        row = new_row(append.task_id, facts.webhook, key=1, position=0, due_ms=append.timestamp_ms)
+        row = new_row(append.task_id, facts.webhook, key=1, position=0, due_ms=append.timestamp_ms, agent=scope.agent)
         plan.webhooks.append(row)
-    plan.count(scope.tenant, scope.owner, write.state, +1)
+    plan.count((scope.agent, scope.tenant, scope.owner), write.state, +1)
     _plan_log(plan, write)
     return Head(
         append.fence,
@@ -110,6 +114,7 @@ def plan_create(plan: Plan, write: Write) -> Head:
         write.state,
         append.timestamp_ms,
         append.worker,
+        scope.agent,
         scope.tenant,
         scope.owner,
         write.metadata,
@@ -144,8 +149,9 @@ def _plan_extend(plan: Plan, write: Write, head: Head) -> None:
         "worker": append.worker,
     }
     if write.state != head.state:
-        plan.count(head.tenant, head.owner, head.state, -1)
-        plan.count(head.tenant, head.owner, write.state, +1)
+        owner = (head.agent, head.tenant, head.owner)
+        plan.count(owner, head.state, -1)
+        plan.count(owner, write.state, +1)
     head.state, head.timestamp_ms, head.worker = after
 
 

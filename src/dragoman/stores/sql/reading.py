@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import Connection, Select, and_, bindparam, func, select, tuple_
+from sqlalchemy import Connection, Select, Table, and_, bindparam, func, select, tuple_
 
 from dragoman.errors import StoreError
 from dragoman.model import Task
@@ -44,7 +44,10 @@ _NO_LIMIT = 2**62
 def read_task(connection: Connection, task_id: str, scope: Scope | None) -> StoredTask | None:
     """The task as the fold of its log, from its snapshot on; None when it is unknown or not in the scope."""
     row = connection.execute(_STORED, {"id": task_id}).first()
-    if row is None or (scope is not None and (row.tenant, row.owner) != (scope.tenant, scope.owner)):
+    if row is None:
+        return None
+    owned = Scope(row.tenant, row.owner, row.agent)
+    if scope is not None and not scope.covers(owned):
         return None
     task = _fold(connection, task_id, row)
     if task is None:
@@ -52,10 +55,9 @@ def read_task(connection: Connection, task_id: str, scope: Scope | None) -> Stor
     return StoredTask(
         task=task,
         number=row.number,
-        scope=Scope(row.tenant, row.owner),
+        scope=owned,
         fence=row.fence,
         worker=row.worker,
-        agent=row.agent,
         wire_version=row.wire_version,
         request=row.request,
     )
@@ -89,9 +91,28 @@ def read_records(connection: Connection, task_id: str, after: int, limit: int) -
 # Listings.
 
 
+Reach = Literal["one", "some", "all"]
+"""Whose tasks a listing shows: those of one owner, of some, or of everybody in the tenant."""
+
+
+def _reach(scope: Scope) -> Reach:
+    if scope.everybody:
+        return "all"
+    return "some" if scope.others else "one"
+
+
+def _owned(table: Table, reach: Reach) -> list[Any]:
+    conditions = [table.c.agent == bindparam("agent"), table.c.tenant == bindparam("tenant")]
+    if reach == "one":
+        conditions.append(table.c.owner == bindparam("owner"))
+    elif reach == "some":
+        conditions.append(table.c.owner.in_(bindparam("owners", expanding=True)))
+    return conditions
+
+
 @lru_cache
-def _selection(context: bool, state: bool, since: bool) -> Any:
-    conditions = [TASKS.c.tenant == bindparam("tenant"), TASKS.c.owner == bindparam("owner")]
+def _selection(context: bool, state: bool, since: bool, reach: Reach) -> Any:
+    conditions = _owned(TASKS, reach)
     if context:
         conditions.append(TASKS.c.context_id == bindparam("context_id"))
     if state and context:
@@ -104,34 +125,39 @@ def _selection(context: bool, state: bool, since: bool) -> Any:
     return and_(*conditions)
 
 
+_LISTED = TASKS.c.id, TASKS.c.context_id, TASKS.c.timestamp_ms, TASKS.c.status, TASKS.c.metadata
+
+
 @lru_cache
-def page_statement(context: bool, state: bool, since: bool, after: bool) -> Select[Any]:
-    """The statement for a page of a listing with these filters: an index is read backwards from the cursor."""
+def page_statement(context: bool, state: bool, since: bool, after: bool, reach: Reach = "one") -> Select[Any]:
+    """The statement for a page of a listing with these filters: an index is read backwards from the cursor.
+
+    That of several owners sorts what an index says of all their tasks, and then reads those of the page alone.
+    """
     key = TASKS.c.timestamp_ms, TASKS.c.id
-    columns = TASKS.c.id, TASKS.c.context_id, TASKS.c.timestamp_ms, TASKS.c.status, TASKS.c.metadata
-    statement = select(*columns).where(_selection(context, state, since))
+    order = key[0].desc(), key[1].desc()
+    statement = select(*(_LISTED if reach == "one" else (TASKS.c.id,))).where(_selection(context, state, since, reach))
     if after:
         statement = statement.where(tuple_(*key) < tuple_(bindparam("after_ms"), bindparam("after_id")))
-    return statement.order_by(key[0].desc(), key[1].desc()).limit(bindparam("limit"))
+    statement = statement.order_by(*order).limit(bindparam("limit"))
+    return statement if reach == "one" else select(*_LISTED).where(TASKS.c.id.in_(statement)).order_by(*order)
 
 
 @lru_cache
-def total_statement(context: bool, state: bool, since: bool) -> Select[Any]:
+def total_statement(context: bool, state: bool, since: bool, reach: Reach = "one") -> Select[Any]:
     """The statement that counts what such a listing matches: out of the totals, or by an index alone."""
     if context or since:
-        return select(func.count()).select_from(TASKS).where(_selection(context, state, since))
-    statement = select(func.coalesce(func.sum(TOTALS.c.tasks), 0)).where(
-        TOTALS.c.tenant == bindparam("tenant"), TOTALS.c.owner == bindparam("owner")
-    )
+        return select(func.count()).select_from(TASKS).where(_selection(context, state, since, reach))
+    statement = select(func.coalesce(func.sum(TOTALS.c.tasks), 0)).where(*_owned(TOTALS, reach))
     return statement.where(TOTALS.c.state == bindparam("state")) if state else statement
 
 
 def read_page(connection: Connection, query: TaskQuery) -> TaskPage:
     """One page of a listing, and how many match in all."""
     filters = bool(query.context_id), query.state is not None, query.since_ms is not None
-    values = _values(query)
-    total = int(connection.execute(total_statement(*filters), values).scalar_one())
-    statement = page_statement(*filters, query.after is not None)
+    values, reach = _values(query), _reach(query.scope)
+    total = int(connection.execute(total_statement(*filters, reach), values).scalar_one())
+    statement = page_statement(*filters, query.after is not None, reach)
     # One more than asked shows whether there is a next page.
     rows = connection.execute(statement, values | _cursor(query)).all()
     shown, more = rows[: query.page_size], len(rows) > query.page_size
@@ -143,7 +169,13 @@ def read_page(connection: Connection, query: TaskQuery) -> TaskPage:
 
 
 def _values(query: TaskQuery) -> dict[str, Any]:
-    values: dict[str, Any] = {"tenant": query.scope.tenant, "owner": query.scope.owner}
+    scope = query.scope
+    values: dict[str, Any] = {"agent": scope.agent, "tenant": scope.tenant}
+    reach = _reach(scope)
+    if reach == "one":
+        values["owner"] = scope.owner
+    elif reach == "some":
+        values["owners"] = [scope.owner, *scope.others]
     if query.context_id:
         values["context_id"] = query.context_id
     if query.state is not None:

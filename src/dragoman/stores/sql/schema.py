@@ -1,11 +1,12 @@
 """The tables. What is changed here needs a migration in ``migrations/versions``; a test compares the two.
 
-Theory. ``tasks`` has one row for each task: its fixed facts, its head (what listings sort, filter and show) and its
-lease. The log is in ``segments``: the consecutive records of one commit are one row, so a group of events costs one
-insert. ``snapshots`` are apart from ``tasks``, because a row that grows with the task must not be rewritten with each
-event. ``totals`` counts tasks by scope and state, so that the size of a listing is not found by counting. Its
-``shard`` keeps several writers of one database out of each other's way. ``webhooks`` are told of their tasks'
-records; how many a task has is in its row, which a write reads anyway, so that a task without any costs nothing more.
+Theory. Several agents may share the tables: everything is looked for by agent. ``tasks`` has one row for each task:
+its fixed facts, its head (what listings sort, filter and show) and its lease. The log is in ``segments``: the
+consecutive records of one commit are one row, so a group of events costs one insert. ``snapshots`` are apart from
+``tasks``, because a row that grows with the task must not be rewritten with each event. ``totals`` counts tasks by
+scope and state, so that the size of a listing is not found by counting. Its ``shard`` keeps several writers of one
+database out of each other's way. ``webhooks`` are told of their tasks' records; how many a task has is in its row,
+which a write reads anyway, so that a task without any costs nothing more.
 
 Times are milliseconds since the epoch; JSON is kept as bytes, as it goes over the wire.
 """
@@ -39,16 +40,11 @@ TASKS = Table(
     Column("webhooks", SmallInteger, nullable=False, server_default="0"),
 )
 
-Index("dragoman_tasks_by_time", TASKS.c.tenant, TASKS.c.owner, TASKS.c.timestamp_ms, TASKS.c.id)
-Index("dragoman_tasks_by_state", TASKS.c.tenant, TASKS.c.owner, TASKS.c.state, TASKS.c.timestamp_ms, TASKS.c.id)
-Index(
-    "dragoman_tasks_by_context",
-    TASKS.c.tenant,
-    TASKS.c.owner,
-    TASKS.c.context_id,
-    TASKS.c.timestamp_ms,
-    TASKS.c.id,
-)
+_SCOPE = TASKS.c.agent, TASKS.c.tenant, TASKS.c.owner
+_KEY = TASKS.c.timestamp_ms, TASKS.c.id
+Index("dragoman_tasks_by_time", *_SCOPE, *_KEY)
+Index("dragoman_tasks_by_state", *_SCOPE, TASKS.c.state, *_KEY)
+Index("dragoman_tasks_by_context", *_SCOPE, TASKS.c.context_id, *_KEY)
 Index(
     "dragoman_tasks_held",
     TASKS.c.worker,
@@ -57,6 +53,7 @@ Index(
 )
 Index(
     "dragoman_tasks_finished",
+    TASKS.c.agent,
     TASKS.c.finished_ms,
     sqlite_where=TASKS.c.finished_ms.is_not(None),
     postgresql_where=TASKS.c.finished_ms.is_not(None),
@@ -90,6 +87,7 @@ MEMOS = Table(
 TOTALS = Table(
     "dragoman_totals",
     METADATA,
+    Column("agent", Text, primary_key=True),
     Column("tenant", Text, primary_key=True),
     Column("owner", Text, primary_key=True),
     Column("state", SmallInteger, primary_key=True, autoincrement=False),
@@ -111,10 +109,12 @@ WEBHOOKS = Table(
     Column("failures", BigInteger, nullable=False),
     Column("claim", BigInteger, nullable=False),
     Column("due_ms", BigInteger),
+    Column("agent", Text, nullable=False, server_default=""),
 )
 
 Index(
     "dragoman_webhooks_due",
+    WEBHOOKS.c.agent,
     WEBHOOKS.c.due_ms,
     sqlite_where=WEBHOOKS.c.due_ms.is_not(None),
     postgresql_where=WEBHOOKS.c.due_ms.is_not(None),
@@ -132,6 +132,7 @@ DEAD_LETTERS = Table(
     Column("reason", Text, nullable=False),
     Column("attempts", BigInteger, nullable=False),
     Column("failed_ms", BigInteger, nullable=False),
+    Column("agent", Text, nullable=False, server_default=""),
 )
 
 Index("dragoman_dead_letters_by_time", DEAD_LETTERS.c.failed_ms)

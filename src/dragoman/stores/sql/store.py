@@ -44,7 +44,7 @@ class SqlStore:
         self._busy_timeout = busy_timeout
         self._readers = readers
         self._lanes: tuple[Lane, Lane] | None = None
-        self._notice_due: Callable[[], None] = _nobody
+        self._listeners: dict[str, Callable[[], None]] = {}
 
     async def open(self) -> None:
         """Connect, and create or upgrade the schema. Safe to call twice.
@@ -132,17 +132,17 @@ class SqlStore:
         """This worker is gone."""
         await self._write.run(leasing.remove_worker, worker)
 
-    async def orphans(self, now_ms: int, limit: int) -> list[str]:
-        """Ids of tasks that a dead worker holds, oldest status first."""
-        return await self._read.run(leasing.read_orphans, now_ms, limit)
+    async def orphans(self, now_ms: int, limit: int, agent: str = "") -> list[str]:
+        """Ids of the agent's tasks that a dead worker holds, oldest status first."""
+        return await self._read.run(leasing.read_orphans, now_ms, limit, agent)
 
     async def claim(self, task_id: str, worker: str, now_ms: int) -> StoredTask | None:
         """Take the lease of a task that nobody alive holds."""
         return await self._write.run(leasing.claim_task, task_id, worker, now_ms)
 
-    async def purge(self, before_ms: int, limit: int) -> int:
-        """Remove up to ``limit`` terminal tasks with a status older than ``before_ms``."""
-        return await self._write.run(expiring.remove_expired, before_ms, limit, _SHARD)
+    async def purge(self, before_ms: int, limit: int, agent: str = "") -> int:
+        """Remove up to ``limit`` terminal tasks of the agent with a status older than ``before_ms``."""
+        return await self._write.run(expiring.remove_expired, before_ms, limit, agent, _SHARD)
 
     async def secret(self, name: str) -> bytes:
         """32 random bytes under this name, the same for every process on this database."""
@@ -150,9 +150,13 @@ class SqlStore:
 
     # Webhooks: the contract is that of WebhookStore.
 
-    def watch_webhooks(self, call: Callable[[], None]) -> None:
+    def watch_webhooks(self, call: Callable[[], None], agent: str = "") -> None:
         """Call this whenever this object has written something that is due."""
-        self._notice_due = call
+        self._listeners[agent] = call
+
+    def _notice_due(self) -> None:
+        for call in self._listeners.values():
+            call()
 
     async def keep_webhook(
         self, task_id: str, webhook: Webhook, *, most: int, now_ms: int, snapshot_in: Sequence[int] = ()
@@ -175,29 +179,25 @@ class SqlStore:
         """Remove it, if it is there."""
         await self._write.run(webhooks.remove_webhook, task_id, webhook_id)
 
-    async def claim_webhooks(self, now_ms: int, until_ms: int, limit: int) -> list[DueWebhook]:
-        """Claim webhooks that are due."""
-        return await self._write.run(webhooks.claim_due, now_ms, until_ms, limit)
+    async def claim_webhooks(self, now_ms: int, until_ms: int, limit: int, agent: str = "") -> list[DueWebhook]:
+        """Claim webhooks of the agent's tasks that are due."""
+        return await self._write.run(webhooks.claim_due, now_ms, until_ms, limit, agent)
 
-    async def next_due(self) -> int | None:
-        """When the next webhook is due."""
-        return await self._read.run(webhooks.read_next_due)
+    async def next_due(self, agent: str = "") -> int | None:
+        """When the agent's next webhook is due."""
+        return await self._read.run(webhooks.read_next_due, agent)
 
     async def settle_webhooks(self, settlements: Sequence[Settlement], now_ms: int) -> Sequence[bool]:
         """Write down how far webhooks were told."""
         return await self._write.run(webhooks.settle, settlements, now_ms)
 
-    async def dead_letters(self, after: str, limit: int) -> list[DeadLetter]:
-        """Dead letters in order of their ids."""
-        return await self._read.run(webhooks.read_dead_letters, after, limit)
+    async def dead_letters(self, after: str, limit: int, agent: str = "") -> list[DeadLetter]:
+        """Dead letters of the agent in order of their ids."""
+        return await self._read.run(webhooks.read_dead_letters, after, limit, agent)
 
-    async def remove_dead_letters(self, before_ms: int, limit: int) -> int:
-        """Remove those that failed before."""
-        return await self._write.run(webhooks.remove_dead_letters, before_ms, limit)
-
-
-def _nobody() -> None:
-    """Who is told of due webhooks when nobody delivers here."""
+    async def remove_dead_letters(self, before_ms: int, limit: int, agent: str = "") -> int:
+        """Remove those of the agent that failed before."""
+        return await self._write.run(webhooks.remove_dead_letters, before_ms, limit, agent)
 
 
 def _parse(url: str | Path) -> URL:

@@ -12,7 +12,11 @@ from dragoman.ports.push import DeadLetter, DueWebhook, Kept, Settlement, Webhoo
 from dragoman.stores.sql.portions import portions
 from dragoman.stores.sql.schema import DEAD_LETTERS, TASKS, WEBHOOKS
 
-_TASK = select(TASKS.c.number, TASKS.c.state, TASKS.c.webhooks).where(TASKS.c.id == bindparam("task")).with_for_update()
+_TASK = (
+    select(TASKS.c.number, TASKS.c.state, TASKS.c.webhooks, TASKS.c.agent)
+    .where(TASKS.c.id == bindparam("task"))
+    .with_for_update()
+)
 _THIS = (WEBHOOKS.c.task_id == bindparam("task")) & (WEBHOOKS.c.id == bindparam("webhook"))
 _CURRENT = _THIS & (WEBHOOKS.c.claim == bindparam("held"))
 
@@ -34,7 +38,9 @@ _AGAIN = update(WEBHOOKS).where(_THIS).values(due_ms=bindparam("due"), snapshot=
 _COUNT = update(TASKS).where(TASKS.c.id == bindparam("task")).values(webhooks=TASKS.c.webhooks + bindparam("change"))
 
 
-def new_row(task_id: str, webhook: Webhook, *, key: int, position: int, due_ms: int | None) -> dict[str, Any]:
+def new_row(
+    task_id: str, webhook: Webhook, *, key: int, position: int, due_ms: int | None, agent: str
+) -> dict[str, Any]:
     """The row of a webhook that is added."""
     return {
         "task_id": task_id,
@@ -48,6 +54,7 @@ def new_row(task_id: str, webhook: Webhook, *, key: int, position: int, due_ms: 
         "failures": 0,
         "claim": 0,
         "due_ms": due_ms,
+        "agent": agent,
     }
 
 
@@ -67,7 +74,8 @@ def keep_webhook(
         return "full"
     else:
         key = connection.execute(_NEXT_KEY, {"task": task_id}).scalar_one()
-        connection.execute(_INSERT, new_row(task_id, webhook, key=key, position=task.number, due_ms=None))
+        row = new_row(task_id, webhook, key=key, position=task.number, due_ms=None, agent=task.agent)
+        connection.execute(_INSERT, row)
         connection.execute(_COUNT, {"task": task_id, "change": 1})
     if task.state in snapshot_in:
         connection.execute(_AGAIN, this | {"due": now_ms, "whole": 1})
@@ -131,7 +139,7 @@ _DUE = (
         WEBHOOKS.c.claim,
     )
     .join_from(WEBHOOKS, TASKS, TASKS.c.id == WEBHOOKS.c.task_id)
-    .where(WEBHOOKS.c.due_ms <= bindparam("now_ms"))
+    .where(WEBHOOKS.c.agent == bindparam("agent"), WEBHOOKS.c.due_ms <= bindparam("now_ms"))
     .order_by(WEBHOOKS.c.due_ms)
     .limit(bindparam("limit"))
     .with_for_update(of=WEBHOOKS, skip_locked=True)
@@ -139,9 +147,9 @@ _DUE = (
 _CLAIM = update(WEBHOOKS).where(_THIS).values(claim=WEBHOOKS.c.claim + 1, due_ms=bindparam("until"))
 
 
-def claim_due(connection: Connection, now_ms: int, until_ms: int, limit: int) -> list[DueWebhook]:
-    """Claim webhooks that are due."""
-    rows = connection.execute(_DUE, {"now_ms": now_ms, "limit": limit}).all()
+def claim_due(connection: Connection, now_ms: int, until_ms: int, limit: int, agent: str) -> list[DueWebhook]:
+    """Claim webhooks of the agent's tasks that are due."""
+    rows = connection.execute(_DUE, {"now_ms": now_ms, "limit": limit, "agent": agent}).all()
     if rows:
         claims = [{"task": row.task_id, "webhook": row.id, "until": until_ms} for row in rows]
         connection.execute(_CLAIM, claims)
@@ -161,12 +169,14 @@ def _due(row: Any) -> DueWebhook:
     )
 
 
-_NEXT_DUE = select(func.min(WEBHOOKS.c.due_ms)).where(WEBHOOKS.c.due_ms.is_not(None))
+_NEXT_DUE = select(func.min(WEBHOOKS.c.due_ms)).where(
+    WEBHOOKS.c.agent == bindparam("agent"), WEBHOOKS.c.due_ms.is_not(None)
+)
 
 
-def read_next_due(connection: Connection) -> int | None:
-    """The earliest time at which a webhook is due."""
-    return connection.execute(_NEXT_DUE).scalar()
+def read_next_due(connection: Connection, agent: str) -> int | None:
+    """The earliest time at which a webhook of the agent's tasks is due."""
+    return connection.execute(_NEXT_DUE, {"agent": agent}).scalar()
 
 
 _LAST = select(TASKS.c.number).where(TASKS.c.id == bindparam("task")).scalar_subquery()
@@ -225,25 +235,28 @@ def _write_down(connection: Connection, held: dict[str, Any], given: Settlement,
 
 _LETTERS = (
     select(DEAD_LETTERS)
-    .where(DEAD_LETTERS.c.id > bindparam("after"))
+    .where(DEAD_LETTERS.c.agent == bindparam("agent"), DEAD_LETTERS.c.id > bindparam("after"))
     .order_by(DEAD_LETTERS.c.id)
     .limit(bindparam("limit"))
 )
 _OLD_LETTERS = (
-    select(DEAD_LETTERS.c.id).where(DEAD_LETTERS.c.failed_ms < bindparam("before_ms")).limit(bindparam("limit"))
+    select(DEAD_LETTERS.c.id)
+    .where(DEAD_LETTERS.c.failed_ms < bindparam("before_ms"), DEAD_LETTERS.c.agent == bindparam("agent"))
+    .limit(bindparam("limit"))
 )
 _FORGET = delete(DEAD_LETTERS).where(DEAD_LETTERS.c.id.in_(bindparam("ids", expanding=True)))
 
 
-def read_dead_letters(connection: Connection, after: str, limit: int) -> list[DeadLetter]:
-    """Dead letters in order of their ids."""
-    rows = connection.execute(_LETTERS, {"after": after, "limit": limit}).mappings()
+def read_dead_letters(connection: Connection, after: str, limit: int, agent: str) -> list[DeadLetter]:
+    """Dead letters of the agent in order of their ids."""
+    rows = connection.execute(_LETTERS, {"after": after, "limit": limit, "agent": agent}).mappings()
     return [DeadLetter(**row) for row in rows]
 
 
-def remove_dead_letters(connection: Connection, before_ms: int, limit: int) -> int:
-    """Remove old ones."""
-    ids = list(connection.execute(_OLD_LETTERS, {"before_ms": before_ms, "limit": limit}).scalars())
+def remove_dead_letters(connection: Connection, before_ms: int, limit: int, agent: str) -> int:
+    """Remove old ones of the agent."""
+    values = {"before_ms": before_ms, "limit": limit, "agent": agent}
+    ids = list(connection.execute(_OLD_LETTERS, values).scalars())
     for some in portions(ids):
         connection.execute(_FORGET, {"ids": some})
     return len(ids)

@@ -58,6 +58,7 @@ _HEADS = (
         TASKS.c.state,
         TASKS.c.timestamp_ms,
         TASKS.c.worker,
+        TASKS.c.agent,
         TASKS.c.tenant,
         TASKS.c.owner,
         TASKS.c.metadata,
@@ -118,8 +119,8 @@ def add_totals(connection: Connection, totals: dict[TotalKey, int], shard: int) 
     """Add changes to the counts of tasks by scope and state."""
     # Sorted, so that two writers never wait for each other in a circle.
     rows = [
-        {"tenant": tenant, "owner": owner, "state": state, "shard": shard, "tasks": change}
-        for (tenant, owner, state), change in sorted(totals.items())
+        {"agent": agent, "tenant": tenant, "owner": owner, "state": state, "shard": shard, "tasks": change}
+        for (agent, tenant, owner, state), change in sorted(totals.items())
         if change
     ]
     if rows:

@@ -10,7 +10,8 @@ With pytest and pytest-asyncio (in auto mode), give an opened, empty store as a 
             yield store
             await store.close()
 
-One that keeps webhooks, as :class:`~dragoman.ports.push.WebhookStore` says, is run through :class:`WebhookContract` too.
+One that keeps webhooks, as :class:`~dragoman.ports.push.WebhookStore` says, is run through :class:`WebhookContract`
+too.
 
 The tests need no pytest themselves: each is a coroutine function that takes a store and raises AssertionError. Those
 that prove rows of the requirement register name them in an attribute ``requirements``.

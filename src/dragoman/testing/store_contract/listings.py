@@ -47,6 +47,59 @@ class ScopeContract:
         assert await store.task("task-1", scope) is not None
         assert await listed_ids(store, TaskQuery(scope=scope)) == ["task-1"]
 
+    @proves("TEN-03", "TEN-04", "AUTH-08")
+    async def test_agents_that_share_a_store_do_not_see_each_others_tasks(self, store: TaskStore) -> None:
+        """In a lookup, a listing and its total, and for the housekeeping."""
+        ours, theirs = (Scope("t", "o", agent) for agent in ("ours", "theirs"))
+        await put(store, SampleTask("a", scope=ours).take(), SampleTask("b", scope=theirs).take())
+        for task_id, scope in (("old-a", ours), ("old-b", theirs)):
+            await put(store, SampleTask(task_id, scope=scope).move(DONE, START_MS + 1).take())
+
+        assert await store.task("b", ours) is None
+        page = await store.page(TaskQuery(scope=ours, state=WORKING))
+        assert ([task.id for task in page.tasks], page.total) == (["a"], 1)
+        assert await store.orphans(START_MS, 10, "ours") == ["a"]
+        assert await store.orphans(START_MS, 10) == []
+        assert await store.purge(START_MS + 2, 10, "theirs") == 1
+        assert await store.task("old-b", None) is None
+        assert await store.task("old-a", ours) is not None
+
+    @proves("AUTH-08", "AUTH-09", "LIST-04")
+    async def test_a_wide_scope_reaches_other_owners_of_the_same_tenant_and_agent(self, store: TaskStore) -> None:
+        """Those that it names, or everybody."""
+        owned = {name: SampleTask(name, scope=Scope("t", name, "x")) for name in ("ann", "bob", "cy")}
+        strangers = [SampleTask("far", scope=Scope("u", "ann", "x")), SampleTask("away", scope=Scope("t", "ann", "y"))]
+        await put(store, *(sample.take() for sample in (*owned.values(), *strangers)))
+
+        for scope, reached in (
+            (Scope("t", "ann", "x", frozenset({"bob", "dee"})), {"ann", "bob"}),
+            (Scope("t", "dee", "x", frozenset({"cy"})), {"cy"}),
+            (Scope("t", "dee", "x", everybody=True), {"ann", "bob", "cy"}),
+        ):
+            assert {task_id for task_id in (*owned, "far", "away") if await store.task(task_id, scope)} == reached
+            for query in (
+                TaskQuery(scope=scope),
+                TaskQuery(scope=scope, context_id="context-1"),
+                TaskQuery(scope=scope, state=WORKING, since_ms=0),
+            ):
+                page = await store.page(query)
+                assert ({task.id for task in page.tasks}, page.total) == (reached, len(reached))
+
+    @proves("LIST-02", "LIST-03", "AUTH-08")
+    async def test_the_pages_of_several_owners_are_one_listing_in_order(self, store: TaskStore) -> None:
+        """Newest first, without gap or double."""
+        for number in range(9):
+            scope = Scope("t", ("ann", "bob", "cy")[number % 3], "x")
+            await put(store, SampleTask(f"task-{number}", at=START_MS + number, scope=scope).take())
+        ours = Scope("t", "ann", "x", frozenset({"bob"}))
+        everybody = Scope("t", "", "x", everybody=True)
+
+        for scope, wanted in ((ours, [7, 6, 4, 3, 1, 0]), (everybody, list(range(8, -1, -1)))):
+            pages = await every_page(store, TaskQuery(scope=scope, page_size=2))
+            assert [task.id for page in pages for task in page.tasks] == [f"task-{number}" for number in wanted]
+            assert {page.total for page in pages} == {len(wanted)}
+            assert len(pages) == (len(wanted) + 1) // 2
+
 
 class ListingContract:
     """Pages by status timestamp."""

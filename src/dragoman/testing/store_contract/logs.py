@@ -31,7 +31,7 @@ class LogContract:
 
     async def test_a_new_task_comes_back_with_its_facts(self, store: TaskStore) -> None:
         """Task, number, scope, lease, agent, wire version and what was kept of the request."""
-        sample = SampleTask(scope=Scope("tenant", "owner"), metadata={"n": 1}, request=b"kept \xff")
+        sample = SampleTask(scope=Scope("tenant", "owner", "sample"), metadata={"n": 1}, request=b"kept \xff")
         await put(store, sample.take())
 
         stored = await get(store, sample.id)
@@ -39,10 +39,9 @@ class LogContract:
         assert stored == StoredTask(
             task=sample.task,
             number=1,
-            scope=Scope("tenant", "owner"),
+            scope=Scope("tenant", "owner", "sample"),
             fence=1,
             worker="worker-1",
-            agent="sample",
             wire_version="1.0",
             request=b"kept \xff",
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from dragoman.ports.push import DeadLetter, DueWebhook, Settlement, Webhook, WebhookStore
-from dragoman.ports.store import TaskStore
+from dragoman.ports.store import Scope, TaskStore
 from dragoman.testing.sample_task import START_MS, SampleTask
-from dragoman.testing.store_contract.asking import DONE, put
+from dragoman.testing.store_contract.asking import DONE, proves, put
 
 NOW = START_MS + 1_000
 LATER = NOW + 60_000
@@ -209,8 +210,34 @@ class WebhookContract:
         assert await _claim(store) == []
         assert await _keeper(store).webhooks(sample.id, 0, 9) == []
 
+    @proves("TEN-03", "TEN-04")
+    async def test_webhooks_and_dead_letters_are_those_of_one_agent(self, store: TaskStore) -> None:
+        """Who delivers for one agent claims nothing of another's."""
+        keeper = _keeper(store)
+        noticed: list[str] = []
+        for agent in ("ours", "theirs"):
+            keeper.watch_webhooks(partial(noticed.append, agent), agent)
+            append = SampleTask(agent, scope=Scope("", "", agent)).take()
+            assert append.new is not None
+            append.new.webhook = _hook()
+            await put(store, append)
+        assert set(noticed) == {"ours", "theirs"}
 
-def _letter(name: str, failed_ms: int) -> DeadLetter:
+        assert await keeper.claim_webhooks(NOW, LATER, 10) == []
+        assert await keeper.next_due() is None
+        assert await keeper.next_due("ours") is not None
+        (due,) = await keeper.claim_webhooks(NOW, LATER, 10, "ours")
+        assert due.task_id == "ours"
+        settlement = _told(due, 1)
+        settlement.letters = [_letter("letter-1", NOW, "ours")]
+        assert await keeper.settle_webhooks([settlement], NOW) == [True]
+        assert await keeper.dead_letters("", 9) == await keeper.dead_letters("", 9, "theirs") == []
+        assert await keeper.dead_letters("", 9, "ours") == settlement.letters
+        assert await keeper.remove_dead_letters(LATER, 9, "theirs") == 0
+        assert await keeper.remove_dead_letters(LATER, 9, "ours") == 1
+
+
+def _letter(name: str, failed_ms: int, agent: str = "") -> DeadLetter:
     return DeadLetter(
         id=name,
         task_id="task-1",
@@ -221,4 +248,5 @@ def _letter(name: str, failed_ms: int) -> DeadLetter:
         reason="HTTP 500",
         attempts=3,
         failed_ms=failed_ms,
+        agent=agent,
     )
