@@ -12,7 +12,7 @@ from dragoman.agentcore import Report, Status
 from dragoman.errors import TaskNotFoundError
 from dragoman.model import Task, TaskState
 from dragoman.stores import open_store
-from dragoman.testing.agentcore_front import Front, FrontSettings, Lifecycle, PerSession, SigV4, Truncate
+from dragoman.testing.agentcore_front import Front, FrontLimits, FrontSettings, Lifecycle, PerSession, SigV4, Truncate
 from dragoman.testing.agentcore_front.pings import Ping
 from tests.agentcore.e2e.parts import OTHER, SESSION, Tides, calling, rehearsal, said
 from tests.agentcore.front.parts import ManualClock, until
@@ -145,7 +145,9 @@ async def read_task(url: str, task_id: str) -> Task:
 
 @pytest.mark.req("E2E-25")
 async def test_a_whole_run_under_the_eye_of_the_contract_watcher(tmp_path: Path) -> None:
-    settings = FrontSettings(lifecycle=Lifecycle(ping_s=2), time_scale=0.02)
+    # A busy machine may take its time: a minute to start a process, a quarter of one to end it.
+    limits, lifecycle = FrontLimits(init_s=3_000), Lifecycle(ping_s=2, stop_s=750, failing_pings=50)
+    settings = FrontSettings(lifecycle=lifecycle, limits=limits, time_scale=0.02)
     upstream = processes(f"sqlite:///{tmp_path / 'tasks.db'}")
     async with Front(upstream, auth=SigV4(), settings=settings) as front:
         for session_id in (SESSION, OTHER):

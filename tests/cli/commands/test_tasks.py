@@ -109,7 +109,7 @@ def test_a_second_process_joins_a_running_task(dragoman: Dragoman, at: Where) ->
     before = read_until(process, b"Context: ")
     running = before.decode().partition("Task: ")[2].splitlines()[0]
 
-    joined = dragoman("task", "subscribe", running, *at, "--stream", "-o", "json")
+    joined = dragoman.inside("task", "subscribe", running, *at, "--stream", "-o", "json")
     sender = finish(process, before)
 
     assert "task" in joined.lines[0]
@@ -118,9 +118,9 @@ def test_a_second_process_joins_a_running_task(dragoman: Dragoman, at: Where) ->
 
 @pytest.mark.req("A2ACLI_TASK_SUBSCRIBE_001", "A2ACLI_TASK_SUBSCRIBE_002")
 def test_without_events_the_final_task_is_shown_whole(dragoman: Dragoman, here: Where) -> None:
-    running = dragoman("send", *here, "--async", "!stream 5 400ms").field("Task")
+    running = dragoman.inside("send", *here, "--async", "!stream 5 400ms").field("Task")
 
-    done = dragoman("task", "subscribe", running, *here, "-o", "json")
+    done = dragoman.inside("task", "subscribe", running, *here, "-o", "json")
 
     assert done.json["status"]["state"] == "TASK_STATE_COMPLETED"
     texts = [part["text"] for artifact in done.json["artifacts"] for part in artifact["parts"]]
