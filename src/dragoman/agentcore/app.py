@@ -33,7 +33,7 @@ from dragoman.agentcore.profile import Profile
 from dragoman.agentcore.worker import SameLoop, Worker, WorkerThread
 from dragoman.bindings.settings import EndpointSettings
 from dragoman.bindings.wellknown import CARD_PATH
-from dragoman.http.asgi import Receive, Scope, Send, relative_path
+from dragoman.http.asgi import Receive, Scope, Send, relative_path, serve_lifespan
 from dragoman.http.client import forget_connections
 from dragoman.model import AgentCard
 from dragoman.server.app import IN_PROCESS_URL, Served
@@ -220,7 +220,7 @@ class AgentCoreApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection scope."""
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await serve_lifespan(receive, send, self.start, self.stop, logger)
             return
         path = self._enter(scope)
         if path == PING_PATH and scope["type"] == "http":
@@ -287,19 +287,6 @@ class AgentCoreApp:
             if self._asking is not None:
                 await self._asking.ask()
         return self.health.report
-
-    async def _live(self, receive: Receive, send: Send) -> None:
-        await receive()
-        try:
-            await self.start()
-        except Exception as error:
-            logger.exception("The server could not start")
-            await send({"type": "lifespan.startup.failed", "message": str(error)})
-            return
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        await self.stop()
-        await send({"type": "lifespan.shutdown.complete"})
 
 
 def _name_request(scope: Scope) -> None:

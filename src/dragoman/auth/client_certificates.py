@@ -10,8 +10,9 @@ import ssl
 import tempfile
 from pathlib import Path
 
-from dragoman.auth.credentials import ClientCertificate, Pem
+from dragoman.auth.credentials import ClientCertificate
 from dragoman.errors import ConfigurationError, MissingExtraError
+from dragoman.http.pem import Pem, read_pem
 
 
 def tls_context(
@@ -26,7 +27,7 @@ def tls_context(
     context = ssl.create_default_context()
     if trusted is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        _load_roots(context, _read(trusted, "the certificates to trust"))
+        _load_roots(context, read_pem(trusted, "the certificates to trust"))
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if insecure:
         context.check_hostname = False
@@ -41,7 +42,7 @@ def pem_pair(shown: ClientCertificate) -> tuple[bytes, bytes]:
 
     Raises ConfigurationError, and MissingExtraError for an encrypted key without the extra ``auth``.
     """
-    certificate, key = _read(shown.certificate, "the client's certificate"), _read(shown.key, "the client's key")
+    certificate, key = read_pem(shown.certificate, "the client's certificate"), read_pem(shown.key, "the client's key")
     return certificate, _decrypted(key, shown.password) if b"ENCRYPTED" in key else key
 
 
@@ -68,7 +69,7 @@ def _load_roots(context: ssl.SSLContext, data: bytes) -> None:
 
 
 def _load_pair(context: ssl.SSLContext, shown: ClientCertificate) -> None:
-    certificate, key = _read(shown.certificate, "the client's certificate"), _read(shown.key, "the client's key")
+    certificate, key = read_pem(shown.certificate, "the client's certificate"), read_pem(shown.key, "the client's key")
     if b"ENCRYPTED" in key and not shown.password:
         raise ConfigurationError("the client's key is encrypted: its password is missing")
     # The library takes files only; what was given as bytes is on disk for this moment, for nobody else to read.
@@ -82,16 +83,3 @@ def _load_pair(context: ssl.SSLContext, shown: ClientCertificate) -> None:
             context.load_cert_chain(places[0], places[1], password=lambda: shown.password)
         except (ssl.SSLError, OSError) as error:
             raise ConfigurationError("the client's certificate and key do not fit, or the password is wrong") from error
-
-
-def _read(source: Pem, what: str) -> bytes:
-    if isinstance(source, bytes):
-        data = source
-    else:
-        try:
-            data = Path(source).expanduser().read_bytes()
-        except OSError as error:
-            raise ConfigurationError(f"{what}: {os.fspath(source)} cannot be read: {error.strerror}") from error
-    if b"-----BEGIN " not in data:
-        raise ConfigurationError(f"{what} must be in PEM")
-    return data

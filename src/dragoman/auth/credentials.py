@@ -6,16 +6,13 @@ Spec: AUTH-04, SEC-05; section 12.2 of the register of the command line.
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from dragoman.auth.tokens import Bearer, TokenSource, as_source
 from dragoman.errors import ConfigurationError
-
-Pem = bytes | str | os.PathLike[str]
-"""Certificates or a key in PEM: the bytes themselves, or the file that holds them."""
+from dragoman.http.pem import Pem
 
 
 class ApiKey(msgspec.Struct, frozen=True):

@@ -9,8 +9,8 @@ Spec: §9, JRPC-01 to JRPC-07, AMB-10, AMB-32, AMB-35, AMB-91, AMB-94 to AMB-96.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -250,7 +250,7 @@ def decode_result(
 ) -> msgspec.Struct:
     """The result in a response. See :class:`~dragoman.bindings.codec.ClientCodec`. Spec: AMB-35, AMB-91."""
     answer = Answer(op=op, status=status, headers=headers, body=body, url=url)
-    response = _open(answer, request_id)
+    response = open_response(answer, request_id, _RESPONSES, rpc_error)
     if response.result is UNSET or bytes(response.result) == NULL:
         if op.response is Empty and response.jsonrpc is not UNSET:
             return Empty()
@@ -265,7 +265,7 @@ def decode_event(
     answer = Answer(op=op, body=data, url=url)
     if data.strip() in (b"{}", b""):
         return None
-    response = _open(answer, request_id)
+    response = open_response(answer, request_id, _RESPONSES, rpc_error)
     if response.result is UNSET:
         raise bad_answer(answer, "a stream event is no JSON-RPC response")
     if bytes(response.result) in (b"{}", NULL):
@@ -273,16 +273,37 @@ def decode_event(
     return _read_result(answer, StreamResponse, response.result)
 
 
-def _open(answer: Answer, request_id: int | str | None) -> _Response:
-    """The response object; raises the error that it carries."""
+class ResponseObject(Protocol):
+    """What every response object has, of whichever generation."""
+
+    @property
+    def jsonrpc(self) -> Any: ...
+
+    @property
+    def id(self) -> Any: ...
+
+    @property
+    def error(self) -> Any: ...
+
+
+R = TypeVar("R", bound=ResponseObject)
+
+
+def open_response(
+    answer: Answer,
+    request_id: int | str | None,
+    responses: msgspec.json.Decoder[R],
+    read_error: Callable[[Answer, Any], A2AError],
+) -> R:
+    """The response object; raises the error that it carries, whatever the HTTP status says."""
     try:
-        response = _RESPONSES.decode(answer.body)
+        response = responses.decode(answer.body)
     except (msgspec.DecodeError, RecursionError):
         if answer.status >= 400:
             raise bare_error(answer) from None
         raise bad_answer(answer, "it is no JSON-RPC response") from None
     if response.error is not None:
-        raise rpc_error(answer, response.error)
+        raise read_error(answer, response.error)
     if answer.status >= 400:
         raise bare_error(answer)
     if request_id is not None and response.jsonrpc is not UNSET and not _same_id(response.id, request_id):

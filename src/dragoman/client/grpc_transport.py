@@ -17,7 +17,7 @@ import msgspec
 from dragoman.bindings.grpc.addresses import GrpcAddress, parse_address
 from dragoman.bindings.grpc.client_form import CURRENT_CLIENT_FORM, ClientForm
 from dragoman.bindings.grpc.library import aio, grpc
-from dragoman.bindings.grpc.settings import ClientTls, GrpcClientSettings, read_pem
+from dragoman.bindings.grpc.settings import ClientTls, GrpcClientSettings
 from dragoman.bindings.grpc.status import DETAILS_KEY
 from dragoman.bindings.remote_error import Answer, bad_answer
 from dragoman.client.grpc_stream import GrpcEventStream
@@ -33,6 +33,7 @@ from dragoman.errors import (
 )
 from dragoman.http.client import CONNECT_TIMEOUT, resolve
 from dragoman.http.guard import Resolver, is_loopback_host, shown, vet
+from dragoman.http.pem import read_pem
 from dragoman.model import AgentInterface, Operation
 from dragoman.ports.operations import CallContext, EventStream
 

@@ -5,6 +5,7 @@ Spec: SEC-03 (size limit).
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
@@ -156,3 +157,27 @@ async def until_disconnected(receive: Receive) -> None:
     """Return when the client has closed the connection. The request's body must have been read."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def serve_lifespan(
+    receive: Receive,
+    send: Send,
+    start: Callable[[], Awaitable[object]],
+    stop: Callable[[], Awaitable[object]],
+    logger: logging.Logger,
+) -> None:
+    """Answer the ``lifespan`` scope: start when the server starts, stop when it ends.
+
+    What ``start`` raises goes to ``logger``, and the server is told that it failed.
+    """
+    await receive()
+    try:
+        await start()
+    except Exception as error:
+        logger.exception("The server could not start")
+        await send({"type": "lifespan.startup.failed", "message": str(error)})
+        return
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await stop()
+    await send({"type": "lifespan.shutdown.complete"})

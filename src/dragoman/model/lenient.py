@@ -18,18 +18,16 @@ from dragoman.model.scalars import (
     READERS,
     Fault,
     Findings,
-    key_step,
     read_answered_timestamp,
+    read_array,
+    read_entries,
     read_enum,
     read_object,
-    read_string,
 )
 from dragoman.model.wire import WireMessage
 
 M = TypeVar("M", bound=WireMessage)
 
-MOST_FINDINGS = 20
-"""How many findings are enough: elements of a list beyond are not read any more."""
 
 _SPELLINGS: dict[type[WireMessage], dict[str, Field]] = {}
 _ZEROS: dict[str, Any] = {"string": "", "bool": False, "int32": 0, "bytes": b"", "enum": 0}
@@ -120,33 +118,11 @@ def _read_element(field: Field, value: Any, fill: bool) -> Any:
 
 
 def _read_list(field: Field, value: Any, fill: bool) -> list[Any]:
-    if not isinstance(value, list):
-        raise Fault("must be an array")
-    elements = []
-    findings: Findings = []
-    for index, item in enumerate(value):
-        try:
-            elements.append(_read_element(field, item, fill))
-        except Fault as fault:
-            findings += fault.below(f"[{index}]")
-            if len(findings) >= MOST_FINDINGS:
-                break
-    if findings:
-        raise Fault(findings=findings)
-    return elements
+    return read_array(value, lambda item: _read_element(field, item, fill))
 
 
 def _read_map(field: Field, value: Any, fill: bool) -> dict[str, Any]:
-    entries = {}
-    findings: Findings = []
-    for key, item in read_object(value).items():
-        try:
-            entries[read_string(key)] = _read_element(field, item, fill)
-        except Fault as fault:
-            findings += fault.below(key_step(key))
-    if findings:
-        raise Fault(findings=findings)
-    return entries
+    return read_entries(value, lambda item: _read_element(field, item, fill))
 
 
 _SHAPES: dict[str, Callable[[Field, Any, bool], Any]] = {

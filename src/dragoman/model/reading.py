@@ -16,9 +16,9 @@ from typing import Any, NoReturn, TypeVar, cast
 import msgspec
 
 from dragoman.errors import FieldViolation, InvalidParamsError, JSONParseError
-from dragoman.model.lenient import MOST_FINDINGS, read_message
+from dragoman.model.lenient import read_message
 from dragoman.model.open_message import OpenMessage
-from dragoman.model.scalars import Fault, RepeatedKeys, read_struct
+from dragoman.model.scalars import MOST_FINDINGS, Fault, RepeatedKeys, read_struct
 from dragoman.model.timestamp import Timestamp
 from dragoman.model.wire import WireMessage
 

@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from dragoman.model.timestamp import Timestamp
 from dragoman.model.wire import INT32_MAX, INT32_MIN, WireEnum
@@ -20,6 +20,11 @@ from dragoman.model.wire import INT32_MAX, INT32_MIN, WireEnum
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _STANDARD_ALPHABET = str.maketrans("-_", "+/")
 _KEY_LENGTH = 80
+
+MOST_FINDINGS = 20
+"""How many findings are enough: elements of a list beyond are not read any more."""
+
+T = TypeVar("T")
 
 Findings = list[tuple[str, str]]
 """What is wrong: path below the value concerned (empty for itself), and description."""
@@ -170,6 +175,38 @@ def read_struct(value: Any) -> dict[str, Any]:
         except Fault as fault:
             raise Fault(findings=fault.below(key_step(key))) from None
     return members
+
+
+def read_array(value: Any, read: Callable[[Any], T]) -> list[T]:
+    """A JSON array, each element as ``read`` reads it, up to ``MOST_FINDINGS`` findings."""
+    if not isinstance(value, list):
+        raise Fault("must be an array")
+    elements = []
+    findings: Findings = []
+    for index, item in enumerate(value):
+        try:
+            elements.append(read(item))
+        except Fault as fault:
+            findings += fault.below(f"[{index}]")
+            if len(findings) >= MOST_FINDINGS:
+                break
+    if findings:
+        raise Fault(findings=findings)
+    return elements
+
+
+def read_entries(value: Any, read: Callable[[Any], T]) -> dict[str, T]:
+    """A JSON object of entries, each value as ``read`` reads it."""
+    entries = {}
+    findings: Findings = []
+    for key, item in read_object(value).items():
+        try:
+            entries[read_string(key)] = read(item)
+        except Fault as fault:
+            findings += fault.below(key_step(key))
+    if findings:
+        raise Fault(findings=findings)
+    return entries
 
 
 def _check_array(value: list[Any]) -> None:

@@ -17,7 +17,7 @@ from dragoman.bindings.settings import MIB, EndpointSettings
 from dragoman.card import CardFacts, CardSigner, build_card, check_card, sign_card, sign_encoded
 from dragoman.card.build import capabilities_of
 from dragoman.card.signing import checked_signers
-from dragoman.http.asgi import Receive, Scope, Send
+from dragoman.http.asgi import Receive, Scope, Send, serve_lifespan
 from dragoman.model import AgentCard, AgentInterface
 from dragoman.ports.agent import Handler
 from dragoman.ports.binding import Binding
@@ -206,7 +206,7 @@ class Application(ABC):
         """Serve one connection scope."""
         kind = scope["type"]
         if kind == "lifespan":
-            await self._live(receive, send)
+            await serve_lifespan(receive, send, self.start, self.stop, logger)
             return
         if not self._started:
             await self.start()
@@ -217,19 +217,6 @@ class Application(ABC):
             await self._endpoint(scope, receive, send)
         elif kind == "websocket":
             await send({"type": "websocket.close", "code": 1003})
-
-    async def _live(self, receive: Receive, send: Send) -> None:
-        await receive()
-        try:
-            await self.start()
-        except Exception as error:
-            logger.exception("The server could not start")
-            await send({"type": "lifespan.startup.failed", "message": str(error)})
-            return
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        await self.stop()
-        await send({"type": "lifespan.shutdown.complete"})
 
 
 class Served(Protocol):

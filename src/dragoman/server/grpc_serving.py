@@ -18,8 +18,9 @@ from dragoman.bindings.grpc.library import aio, grpc
 from dragoman.bindings.grpc.methods_form import MethodsForm
 from dragoman.bindings.grpc.schema import POOL, SERVICE
 from dragoman.bindings.grpc.service import Service
-from dragoman.bindings.grpc.settings import GrpcServerSettings, ServerTls, read_pem
+from dragoman.bindings.grpc.settings import GrpcServerSettings, ServerTls
 from dragoman.errors import ConfigurationError, MissingExtraError
+from dragoman.http.pem import read_pem
 from dragoman.model import AgentInterface
 from dragoman.server.app import Application
 from dragoman.server.dialects import CURRENT, grpc_forms

@@ -8,7 +8,7 @@ events and is run once for each message.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from copy import copy
 from typing import Any
@@ -39,6 +39,15 @@ Function = Callable[[Context], Any]
 _END = object()
 
 
+async def _traced(turn: Turn, work: Callable[[Turn], Awaitable[Message | None]]) -> Message | None:
+    """Do the work of a turn within the trace of its call."""
+    trace = trace_of(turn.call)
+    if trace is current_trace():  # none, for most
+        return await work(turn)
+    with tracing(trace):
+        return await work(turn)
+
+
 class FunctionHandler:
     """Runs a task, reply or message function; implements :class:`~dragoman.ports.agent.Handler`."""
 
@@ -52,11 +61,7 @@ class FunctionHandler:
 
     async def run(self, turn: Turn) -> Message | None:
         """Call the function and publish what it gives."""
-        trace = trace_of(turn.call)
-        if trace is current_trace():  # none, for most
-            return await self._work(turn)
-        with tracing(trace):
-            return await self._work(turn)
+        return await _traced(turn, self._work)
 
     async def _work(self, turn: Turn) -> Message | None:
         context = Context(turn)
@@ -159,11 +164,7 @@ class EventsHandler:
 
     async def run(self, turn: Turn) -> Message | None:
         """Publish what the generator yields."""
-        trace = trace_of(turn.call)
-        if trace is current_trace():  # none, for most
-            return await self._work(turn)
-        with tracing(trace):
-            return await self._work(turn)
+        return await _traced(turn, self._work)
 
     async def _work(self, turn: Turn) -> Message | None:
         context = Context(turn)

@@ -15,9 +15,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from dragoman.bindings.grpc.settings import ServerTls, read_pem
+from dragoman.bindings.grpc.settings import ServerTls
 from dragoman.errors import ConfigurationError
 from dragoman.http.asgi import Receive, Scope, Send
+from dragoman.http.pem import read_pem
 
 _STATE = "dragoman.client_certificate"
 

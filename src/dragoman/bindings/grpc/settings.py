@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from dragoman.bindings.grpc.addresses import parse_address
 from dragoman.errors import CardError, ConfigurationError
+from dragoman.http.pem import Pem
 
 DEFAULT_PORT = 50051
 
-Pem = bytes | str | os.PathLike[str]
-"""Certificates or a key in PEM: the bytes themselves, or the file that holds them."""
-
 Options = tuple[tuple[str, Any], ...]
-
-
-def read_pem(source: Pem, what: str) -> bytes:
-    """The bytes of a certificate or key. Raises ConfigurationError when the file cannot be read, or is none in PEM."""
-    if isinstance(source, bytes):
-        data = source
-    else:
-        try:
-            data = Path(source).expanduser().read_bytes()
-        except OSError as error:
-            raise ConfigurationError(f"{what}: {os.fspath(source)} cannot be read: {error.strerror}") from error
-    if b"-----BEGIN " not in data:
-        raise ConfigurationError(f"{what} must be in PEM")
-    return data
 
 
 class ServerTls(msgspec.Struct, frozen=True, kw_only=True):

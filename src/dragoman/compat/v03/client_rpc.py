@@ -16,7 +16,8 @@ from msgspec import UNSET
 
 from dragoman.bindings.client_dialect import ClientDialect, StreamDecoder
 from dragoman.bindings.codec import EVENT_STREAM, JSON, HttpRequest
-from dragoman.bindings.remote_error import Answer, bad_answer, bare_error
+from dragoman.bindings.jsonrpc import open_response
+from dragoman.bindings.remote_error import Answer, bad_answer
 from dragoman.compat.v03 import types as v03
 from dragoman.compat.v03.client_requests import EXTENSIONS_HEADER, VERSION, Decoder, ResultReader, lacks
 from dragoman.compat.v03.downward import down_send, down_webhook
@@ -149,7 +150,7 @@ class RpcDialect(ClientDialect):
     ) -> msgspec.Struct:
         """See :class:`~dragoman.bindings.codec.ClientCodec`. A streaming call may have a lone result, too (AC-C-42)."""
         answer = Answer(op=op, status=status, headers=headers, body=body, url=url)
-        response = _open(answer, request_id)
+        response = open_response(answer, request_id, _RESPONSES, read_rpc_error)
         if response.result is UNSET or response.result is None:
             if op.response is Empty and response.jsonrpc is not UNSET:
                 return Empty()
@@ -163,28 +164,7 @@ class RpcDialect(ClientDialect):
     def _read_event(self, answer: Answer, request_id: int | str | None) -> v03.StreamResponse | None:
         if answer.body.strip() in (b"", b"{}"):
             return None
-        response = _open(answer, request_id)
+        response = open_response(answer, request_id, _RESPONSES, read_rpc_error)
         if response.result is UNSET:
             raise bad_answer(answer, "a stream event is no JSON-RPC response")
         return self._results.event(answer, response.result) if response.result else None
-
-
-def _open(answer: Answer, request_id: int | str | None) -> _Response:
-    """The response object; raises the error that it carries, whatever the HTTP status says."""
-    try:
-        response = _RESPONSES.decode(answer.body)
-    except (msgspec.DecodeError, RecursionError):
-        if answer.status >= 400:
-            raise bare_error(answer) from None
-        raise bad_answer(answer, "it is no JSON-RPC response") from None
-    if response.error is not None:
-        raise read_rpc_error(answer, response.error)
-    if answer.status >= 400:
-        raise bare_error(answer)
-    if request_id is not None and response.jsonrpc is not UNSET and not _same_id(response.id, request_id):
-        raise bad_answer(answer, "it belongs to another request (its id differs)")
-    return response
-
-
-def _same_id(found: Any, sent: int | str) -> bool:
-    return type(found) is type(sent) and found == sent

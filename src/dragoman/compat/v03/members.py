@@ -15,8 +15,15 @@ import msgspec
 from dragoman.compat.v03.fields import FIELDS
 from dragoman.compat.v03.types import Role, TaskState
 from dragoman.model.field import Field
-from dragoman.model.lenient import MOST_FINDINGS
-from dragoman.model.scalars import READERS, Fault, Findings, key_step, read_int32, read_object, read_string
+from dragoman.model.scalars import (
+    READERS,
+    Fault,
+    Findings,
+    read_array,
+    read_entries,
+    read_int32,
+    read_object,
+)
 from dragoman.model.timestamp import Timestamp
 from dragoman.model.wire import WireEnum, WireMessage
 
@@ -145,33 +152,11 @@ def read_element(field: Field, value: Any, reading: Reading) -> Any:
 
 
 def _read_list(field: Field, value: Any, reading: Reading) -> list[Any]:
-    if not isinstance(value, list):
-        raise Fault("must be an array")
-    elements = []
-    findings: Findings = []
-    for index, item in enumerate(value):
-        try:
-            elements.append(read_element(field, item, reading))
-        except Fault as fault:
-            findings += fault.below(f"[{index}]")
-            if len(findings) >= MOST_FINDINGS:
-                break
-    if findings:
-        raise Fault(findings=findings)
-    return elements
+    return read_array(value, lambda item: read_element(field, item, reading))
 
 
 def _read_map(field: Field, value: Any, reading: Reading) -> dict[str, Any]:
-    entries = {}
-    findings: Findings = []
-    for key, item in read_object(value).items():
-        try:
-            entries[read_string(key)] = read_element(field, item, reading)
-        except Fault as fault:
-            findings += fault.below(key_step(key))
-    if findings:
-        raise Fault(findings=findings)
-    return entries
+    return read_entries(value, lambda item: read_element(field, item, reading))
 
 
 _SHAPES: dict[str, Callable[[Field, Any, Reading], Any]] = {

@@ -17,8 +17,7 @@ from dragoman.compat.v03.content_forms import CONTENT_FORMS
 from dragoman.compat.v03.members import Reading, read_message
 from dragoman.compat.v03.request_forms import REQUEST_FORMS
 from dragoman.errors import FieldViolation, InvalidParamsError
-from dragoman.model.lenient import MOST_FINDINGS
-from dragoman.model.scalars import Fault, Findings
+from dragoman.model.scalars import MOST_FINDINGS, Fault, Findings
 from dragoman.model.wire import WireMessage
 
 M = TypeVar("M", bound=WireMessage)
